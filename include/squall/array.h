@@ -1,0 +1,75 @@
+/* Arrays: what they are made of, and how to read a box of one. */
+#ifndef SQUALL_ARRAY_H
+#define SQUALL_ARRAY_H
+
+#include "squall/error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SQUALL_RANK_MAX = 32 };
+
+enum squall_type {
+    SQUALL_BOOL,
+    SQUALL_INT8,
+    SQUALL_INT16,
+    SQUALL_INT32,
+    SQUALL_INT64,
+    SQUALL_UINT8,
+    SQUALL_UINT16,
+    SQUALL_UINT32,
+    SQUALL_UINT64,
+    SQUALL_FLOAT16,
+    SQUALL_FLOAT32,
+    SQUALL_FLOAT64,
+    SQUALL_STRING, /* variable length, UTF-8; in memory: char * */
+};
+
+typedef struct squall_array squall_array; /* belongs to its dataset; NULL-safe */
+
+/* What an array is. All pointers belong to the array and live as long as its dataset. */
+struct squall_array_info {
+    const char *name; /* path within the dataset, "t2m" or "group/t2m" */
+    enum squall_type type;
+    unsigned rank;
+    const uint64_t *shape;
+    const uint64_t *chunks;
+    const char *const *dims; /* rank names; "" for an unnamed dimension */
+    const char *codecs;      /* in words, "bytes + blosc(zstd, 5, shuffle)" */
+    const char *attributes;  /* a JSON object */
+    const char *fill_value;  /* JSON text; "null" where there is none */
+    const char *unsupported; /* NULL, or why its data cannot be read */
+    uint64_t stored_bytes;   /* what is on disk, where that is known without a walk; else 0 */
+};
+
+struct squall_array_info squall_array_info(const squall_array *a);
+
+/* A box: along dimension d, count[d] elements from start[d], every step[d]-th (step ≥ 1). */
+struct squall_selection {
+    uint64_t start[SQUALL_RANK_MAX];
+    uint64_t count[SQUALL_RANK_MAX];
+    uint64_t step[SQUALL_RANK_MAX];
+};
+
+/* Everything. */
+struct squall_selection squall_selection_all(const squall_array *a);
+
+/*
+ * Read the selected elements into dst, in the array's type and the machine's byte order.
+ *
+ * strides  bytes between neighbours along each dimension of dst; NULL: C order, packed
+ * Strings  dst is char *[n]; each is malloc'ed and the caller's
+ *
+ * Errors: SQUALL_EINVAL (selection outside the array), SQUALL_EIO, SQUALL_ECORRUPT, SQUALL_EUNSUPPORTED. What dst holds after
+ * an error is unspecified. A chunk that is not there reads as the fill value; one that cannot be read is an error.
+ */
+int squall_array_read(squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides,
+                      struct squall_error *err) SQUALL_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,30 @@
+/* A context: the limits under which the library works, and where it tells what it is doing. */
+#ifndef SQUALL_CONTEXT_H
+#define SQUALL_CONTEXT_H
+
+#include "squall/error.h"
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct squall_context squall_context;
+
+struct squall_context_options {
+    unsigned threads;         /* 0: as many as this process may use */
+    uint64_t memory_bytes;    /* 0: half of the machine's, or of the cgroup's limit */
+    const char *cache_folder; /* field indexes are kept here; NULL: nowhere */
+    /* Asked between pieces of work, from any thread; non-zero ends the work with SQUALL_ECANCELLED. NULL: never. */
+    int (*cancelled)(void *user);
+    void *user;
+};
+
+/* options may be NULL (the defaults). *ret: squall_context_free. */
+int squall_context_new(const struct squall_context_options *options, squall_context **ret, struct squall_error *err) SQUALL_CHECK;
+void squall_context_free(squall_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

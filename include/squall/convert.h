@@ -1,0 +1,94 @@
+/*
+ * Archive → Zarr: plan what a conversion would do, run it, look at what is there, check it.
+ * What it promises is in docs/convert.md.
+ */
+#ifndef SQUALL_CONVERT_H
+#define SQUALL_CONVERT_H
+
+#include "squall/context.h"
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Texts in the command's own syntax (squall help convert); NULL or 0: the default. All are copied. */
+struct squall_convert_options {
+    const char *const *sources; /* files and folders; globs and "-" are the command's business */
+    size_t source_count;
+    const char *destination;
+    const char *chunks;        /* "init_time=1,step=all,y=352,x=274" */
+    const char *dtype;         /* "float16" or "t2m=float32,float16" */
+    const char *on_overflow;   /* "error", "inf", "clip" */
+    const char *codec;         /* "blosc:cname=zstd,clevel=5,shuffle=shuffle"; chain with + */
+    const char *const *select; /* each "name=t2m|d2m,level=850"; fields that match any are taken */
+    size_t select_count;
+    const char *const *rename; /* each "old=new" */
+    size_t rename_count;
+    const char *coarsen;    /* "y=2,x=2" */
+    const char *every;      /* cadence of init_time: "6h", "30min", "1d" */
+    const char *stack;      /* NULL, or "variable" */
+    const char *stack_name; /* of the array that --stack makes; NULL: "data" */
+    int overwrite;
+    int strict;
+};
+
+enum squall_convert_event {
+    SQUALL_CONVERT_NOTE,    /* what it is doing: shown with -v */
+    SQUALL_CONVERT_WARNING, /* an input that is bad, ignored or odd: always shown */
+};
+
+/*
+ * What happens, as it happens. Called from the thread that runs the conversion, or under a lock from any other; texts are
+ * one line. Any member may be NULL.
+ */
+struct squall_convert_events {
+    void (*message)(void *user, enum squall_convert_event kind, const char *text);
+    /* units done of all to do, bytes of GRIB read and of Zarr written so far */
+    void (*progress)(void *user, uint64_t units_done, uint64_t units, uint64_t bytes_in, uint64_t bytes_out);
+    void *user;
+};
+
+typedef struct squall_convert_plan squall_convert_plan;
+
+/*
+ * Scan, assemble and plan; the destination is read but not touched. *ret: squall_convert_plan_free.
+ * Errors: SQUALL_EINVAL (an option's value, named), SQUALL_ENOTFOUND (a source), SQUALL_EREFUSED (the destination is
+ * something else, in use, or was made with other settings: which), SQUALL_ENOMEM (the plan needs more than the budget).
+ */
+int squall_convert_plan_new(squall_context *ctx, const struct squall_convert_options *options, const struct squall_convert_events *events,
+                            squall_convert_plan **ret, struct squall_error *err) SQUALL_CHECK;
+void squall_convert_plan_free(squall_convert_plan *plan);
+
+/* The plan as JSON (one object) and as lines for a person. Both: free(). */
+int squall_convert_plan_json(const squall_convert_plan *plan, char **ret, struct squall_error *err) SQUALL_CHECK;
+int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct squall_error *err) SQUALL_CHECK;
+
+/* Carry the plan out. */
+struct squall_convert_result {
+    uint64_t units_done, units_skipped, units_failed;
+    uint64_t fields_written, fields_ignored, fields_duplicate;
+    uint64_t bytes_in, bytes_out;
+    uint64_t bad_inputs;   /* files or messages that could not be read */
+    uint64_t partial_runs; /* init times with fewer fields than the usual count */
+    int news;              /* a bad or ignored input that the store's records did not know yet: exit code 3 */
+    char *json;            /* the whole report, free() */
+    char *text;            /* the same for a person, free() */
+};
+int squall_convert_run(squall_convert_plan *plan, struct squall_convert_result *ret, struct squall_error *err) SQUALL_CHECK;
+void squall_convert_result_done(struct squall_convert_result *result);
+
+/* What a store holds and lacks. text and json: free(). SQUALL_EINVAL where it has no records of squall's. */
+int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, struct squall_error *err) SQUALL_CHECK;
+
+/*
+ * Check every chunk against its record (length, checksum); without records decode every chunk. *ret_bad counts damaged and
+ * missing chunks, each a line in the report. text and json: free().
+ */
+int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events, uint64_t *ret_bad,
+                         char **ret_text, char **ret_json, struct squall_error *err) SQUALL_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

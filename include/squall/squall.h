@@ -1,0 +1,13 @@
+/* All of squall's public interface. */
+#ifndef SQUALL_SQUALL_H
+#define SQUALL_SQUALL_H
+
+#include "squall/array.h"
+#include "squall/context.h"
+#include "squall/convert.h"
+#include "squall/dataset.h"
+#include "squall/error.h"
+#include "squall/grib.h"
+#include "squall/version.h"
+
+#endif

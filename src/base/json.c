@@ -1,0 +1,288 @@
+/* See json.h. A struct sq_json is a json-c object under another name, except that JSON null has a node of its own. */
+#include "base/json.h"
+#include "base/error_internal.h"
+#include <errno.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_LIMIT = 64 };
+static const size_t SIZE_LIMIT_BYTES = (size_t)256 << 20;
+
+/* json-c has NULL for null. To tell "null" from "absent" our pointers to null go to this node, which is never inside a tree. */
+static char null_node;
+
+static struct json_object *inner(const struct sq_json *v)
+{
+    return (const void *)v == &null_node ? NULL : (struct json_object *)(uintptr_t)v;
+}
+
+static struct sq_json *outer(struct json_object *o)
+{
+    return o ? (struct sq_json *)o : (struct sq_json *)&null_node;
+}
+
+int sq_json_parse(const char *text, size_t length, struct sq_json **ret, struct squall_error *err)
+{
+    if (length > SIZE_LIMIT_BYTES)
+        return sq_error(err, SQUALL_ECORRUPT, "%zu bytes of JSON: more than the limit of 256 MiB", length);
+    struct json_tokener *tokener = json_tokener_new_ex(DEPTH_LIMIT);
+    if (!tokener)
+        return sq_error_memory(err, sizeof(void *));
+    struct json_object *root = json_tokener_parse_ex(tokener, text, (int)length);
+    enum json_tokener_error error = json_tokener_get_error(tokener);
+    size_t end = json_tokener_get_parse_end(tokener);
+    if (error == json_tokener_continue) { /* a bare number at the end of the text: a blank ends it */
+        root = json_tokener_parse_ex(tokener, " ", 1);
+        error = json_tokener_get_error(tokener);
+    }
+    json_tokener_free(tokener);
+    if (error == json_tokener_continue)
+        return sq_error(err, SQUALL_ECORRUPT, "JSON ends in the middle of a value, after %zu bytes", length);
+    if (error != json_tokener_success)
+        return sq_error(err, SQUALL_ECORRUPT, "no JSON at byte %zu: %s", end, json_tokener_error_desc(error));
+    while (end < length && strchr(" \t\r\n", text[end]) && text[end])
+        end++;
+    if (end < length) {
+        json_object_put(root);
+        return sq_error(err, SQUALL_ECORRUPT, "at byte %zu: more after the end of the JSON value", end);
+    }
+    *ret = outer(root);
+    return 0;
+}
+
+void sq_json_free(struct sq_json *root)
+{
+    if (root && inner(root))
+        json_object_put(inner(root));
+}
+
+struct sq_json *sq_json_share(const struct sq_json *value)
+{
+    return value && inner(value) ? outer(json_object_get(inner(value))) : (struct sq_json *)(uintptr_t)value;
+}
+
+enum sq_json_type sq_json_type(const struct sq_json *v)
+{
+    if (!v)
+        return SQ_JSON_ABSENT;
+    switch (json_object_get_type(inner(v))) {
+    case json_type_boolean:
+        return SQ_JSON_BOOL;
+    case json_type_int:
+        return SQ_JSON_INT;
+    case json_type_double:
+        return SQ_JSON_DOUBLE;
+    case json_type_string:
+        return SQ_JSON_STRING;
+    case json_type_array:
+        return SQ_JSON_ARRAY;
+    case json_type_object:
+        return SQ_JSON_OBJECT;
+    case json_type_null:
+        break;
+    }
+    return SQ_JSON_NULL;
+}
+
+const struct sq_json *sq_json_get(const struct sq_json *object, const char *key)
+{
+    struct json_object *member;
+    if (sq_json_type(object) != SQ_JSON_OBJECT || !json_object_object_get_ex(inner(object), key, &member))
+        return NULL;
+    return outer(member);
+}
+
+const struct sq_json *sq_json_at(const struct sq_json *array, size_t index)
+{
+    if (index >= sq_json_count(array) || sq_json_type(array) != SQ_JSON_ARRAY)
+        return NULL;
+    return outer(json_object_array_get_idx(inner(array), index));
+}
+
+size_t sq_json_count(const struct sq_json *v)
+{
+    if (sq_json_type(v) == SQ_JSON_ARRAY)
+        return json_object_array_length(inner(v));
+    return sq_json_type(v) == SQ_JSON_OBJECT ? (size_t)json_object_object_length(inner(v)) : 0;
+}
+
+const char *sq_json_string(const struct sq_json *v)
+{
+    return sq_json_type(v) == SQ_JSON_STRING ? json_object_get_string(inner(v)) : NULL;
+}
+
+/* json-c clamps what does not fit: a clamped value is told by reading it as the other kind. */
+bool sq_json_int(const struct sq_json *v, int64_t *ret)
+{
+    if (sq_json_type(v) != SQ_JSON_INT)
+        return false;
+    int64_t value = json_object_get_int64(inner(v));
+    if (value == INT64_MAX && json_object_get_uint64(inner(v)) != (uint64_t)INT64_MAX)
+        return false;
+    *ret = value;
+    return true;
+}
+
+bool sq_json_uint(const struct sq_json *v, uint64_t *ret)
+{
+    if (sq_json_type(v) != SQ_JSON_INT || json_object_get_int64(inner(v)) < 0)
+        return false;
+    *ret = json_object_get_uint64(inner(v));
+    return true;
+}
+
+bool sq_json_double(const struct sq_json *v, double *ret)
+{
+    enum sq_json_type type = sq_json_type(v);
+    uint64_t large;
+    if (type == SQ_JSON_INT && sq_json_uint(v, &large)) {
+        *ret = (double)large;
+        return true;
+    }
+    if (type != SQ_JSON_INT && type != SQ_JSON_DOUBLE)
+        return false;
+    *ret = json_object_get_double(inner(v));
+    return true;
+}
+
+bool sq_json_bool(const struct sq_json *v, bool *ret)
+{
+    if (sq_json_type(v) != SQ_JSON_BOOL)
+        return false;
+    *ret = json_object_get_boolean(inner(v));
+    return true;
+}
+
+bool sq_json_equal(const struct sq_json *a, const struct sq_json *b)
+{
+    if (!a || !b)
+        return a == b;
+    return json_object_equal(inner(a), inner(b));
+}
+
+int sq_json_each(const struct sq_json *object, sq_json_visit *visit, void *user, struct squall_error *err)
+{
+    if (sq_json_type(object) != SQ_JSON_OBJECT)
+        return 0;
+    struct json_object_iterator at = json_object_iter_begin(inner(object)), end = json_object_iter_end(inner(object));
+    for (; !json_object_iter_equal(&at, &end); json_object_iter_next(&at)) {
+        int status = visit(user, json_object_iter_peek_name(&at), outer(json_object_iter_peek_value(&at)), err);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+struct sq_json *sq_json_new_object(void)
+{
+    return (struct sq_json *)json_object_new_object();
+}
+
+struct sq_json *sq_json_new_array(void)
+{
+    return (struct sq_json *)json_object_new_array();
+}
+
+struct sq_json *sq_json_new_string(const char *text)
+{
+    return (struct sq_json *)json_object_new_string(text);
+}
+
+struct sq_json *sq_json_new_int(int64_t value)
+{
+    return (struct sq_json *)json_object_new_int64(value);
+}
+
+struct sq_json *sq_json_new_uint(uint64_t value)
+{
+    return (struct sq_json *)json_object_new_uint64(value);
+}
+
+struct sq_json *sq_json_new_bool(bool value)
+{
+    return (struct sq_json *)json_object_new_boolean(value);
+}
+
+struct sq_json *sq_json_new_null(void)
+{
+    return (struct sq_json *)&null_node;
+}
+
+/* The shortest of the decimal texts that read back as the same double; always with a mark that it is no integer. */
+struct sq_json *sq_json_new_double(double value)
+{
+    char text[40];
+    if (isnan(value))
+        return (struct sq_json *)json_object_new_double_s(value, "NaN");
+    if (isinf(value))
+        return (struct sq_json *)json_object_new_double_s(value, value < 0 ? "-Infinity" : "Infinity");
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    if (!strpbrk(text, ".en"))
+        strcat(text, ".0");
+    return (struct sq_json *)json_object_new_double_s(value, text);
+}
+
+int sq_json_set(struct sq_json *object, const char *key, struct sq_json *value)
+{
+    if (!object || !value || json_object_object_add(inner(object), key, inner(value)) != 0) {
+        sq_json_free(value);
+        return SQUALL_ENOMEM;
+    }
+    return 0;
+}
+
+int sq_json_append(struct sq_json *array, struct sq_json *value)
+{
+    if (!array || !value || json_object_array_add(inner(array), inner(value)) != 0) {
+        sq_json_free(value);
+        return SQUALL_ENOMEM;
+    }
+    return 0;
+}
+
+int sq_json_set_string(struct sq_json *object, const char *key, const char *text)
+{
+    return sq_json_set(object, key, sq_json_new_string(text));
+}
+
+int sq_json_set_int(struct sq_json *object, const char *key, int64_t value)
+{
+    return sq_json_set(object, key, sq_json_new_int(value));
+}
+
+int sq_json_set_double(struct sq_json *object, const char *key, double value)
+{
+    return sq_json_set(object, key, sq_json_new_double(value));
+}
+
+void sq_json_remove(struct sq_json *object, const char *key)
+{
+    if (sq_json_type(object) == SQ_JSON_OBJECT)
+        json_object_object_del(inner(object), key);
+}
+
+struct sq_json *sq_json_copy(const struct sq_json *v)
+{
+    struct json_object *copy = NULL;
+    if (!v || !inner(v))
+        return (struct sq_json *)(uintptr_t)v;
+    return json_object_deep_copy(inner(v), &copy, NULL) == 0 ? (struct sq_json *)copy : NULL;
+}
+
+int sq_json_write(const struct sq_json *v, bool pretty, struct sq_text *out, struct squall_error *err)
+{
+    int flags = JSON_C_TO_STRING_NOSLASHESCAPE | (pretty ? JSON_C_TO_STRING_PRETTY : JSON_C_TO_STRING_PLAIN);
+    size_t length = 4;
+    const char *text = v && inner(v) ? json_object_to_json_string_length(inner(v), flags, &length) : "null";
+    if (!v || !text)
+        return sq_error_memory(err, 0);
+    sq_text_add_bytes(out, text, length);
+    return out->failed ? sq_error_memory(err, length) : 0;
+}

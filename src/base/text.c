@@ -1,0 +1,77 @@
+/* See text.h. */
+#include "base/text.h"
+#include "base/memory.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Room for count more bytes and the NUL. */
+static bool make_room(struct sq_text *t, size_t count)
+{
+    if (t->failed || count > SIZE_MAX - t->length - 1 || SQ_GROW(t->data, t->capacity, t->length + count + 1, NULL)) {
+        t->failed = true;
+        return false;
+    }
+    return true;
+}
+
+void sq_text_add_bytes(struct sq_text *t, const void *bytes, size_t count)
+{
+    if (!make_room(t, count))
+        return;
+    if (count)
+        memcpy(t->data + t->length, bytes, count);
+    t->length += count;
+    t->data[t->length] = 0;
+}
+
+void sq_text_add(struct sq_text *t, const char *text)
+{
+    sq_text_add_bytes(t, text, strlen(text));
+}
+
+void sq_text_printf(struct sq_text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0 || !make_room(t, (size_t)length)) {
+        t->failed = true;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(t->data + t->length, (size_t)length + 1, format, args);
+    va_end(args);
+    t->length += (size_t)length;
+}
+
+const char *sq_text_string(const struct sq_text *t)
+{
+    return t->data ? t->data : "";
+}
+
+char *sq_text_release(struct sq_text *t)
+{
+    char *data = t->failed ? NULL : t->data;
+    if (!t->failed && !data)
+        data = sq_strdup("");
+    else if (t->failed)
+        sq_free(t->data);
+    *t = (struct sq_text)SQ_TEXT_INIT;
+    return data;
+}
+
+void sq_text_clear(struct sq_text *t)
+{
+    t->length = 0;
+    t->failed = false;
+    if (t->data)
+        t->data[0] = 0;
+}
+
+void sq_text_done(struct sq_text *t)
+{
+    sq_free(t->data);
+    *t = (struct sq_text)SQ_TEXT_INIT;
+}

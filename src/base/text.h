@@ -1,0 +1,31 @@
+/* A growing text or byte buffer. An allocation failure is remembered, so that callers check once, at the end. */
+#ifndef SQ_BASE_TEXT_H
+#define SQ_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sq_text {
+    char *data; /* NUL-terminated where length > 0 or anything was added; owned; free with sq_text_done */
+    size_t length;
+    size_t capacity;
+    bool failed; /* an allocation failed: the content is incomplete */
+};
+
+/* clang-format off */
+#define SQ_TEXT_INIT {NULL, 0, 0, false}
+/* clang-format on */
+
+void sq_text_add(struct sq_text *t, const char *text);
+void sq_text_add_bytes(struct sq_text *t, const void *bytes, size_t count);
+__attribute__((format(printf, 2, 3))) void sq_text_printf(struct sq_text *t, const char *format, ...);
+/* The content as a C string, "" where nothing was added. */
+const char *sq_text_string(const struct sq_text *t);
+/* Hand the buffer to the caller (sq_free); NULL where an allocation failed. t is empty afterwards. */
+char *sq_text_release(struct sq_text *t);
+void sq_text_clear(struct sq_text *t); /* keeps the buffer */
+void sq_text_done(struct sq_text *t);
+#define SQ_CLEANUP_TEXT __attribute__((cleanup(sq_text_done)))
+
+#endif

@@ -1,0 +1,128 @@
+/*
+ * Many GRIB fields → variables on common dimensions, by docs/convert.md's rules. Every field ends up placed, or in a list that says why not:
+ * field_count = placed + duplicates + ignored, checked by sq_cube_build itself.
+ */
+#ifndef SQ_CUBE_CUBE_H
+#define SQ_CUBE_CUBE_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "format/grib/index.h"
+#include "squall/array.h"
+#include <stdbool.h>
+
+enum sq_cube_reason {
+    SQ_CUBE_IDENTICAL_DUPLICATE,   /* same key, same bytes as the one that holds: counted */
+    SQ_CUBE_CONFLICTING_DUPLICATE, /* same key, other values; a later one won */
+    SQ_CUBE_OFF_CADENCE,           /* its init time is not on the cadence */
+    SQ_CUBE_BEFORE_START,          /* its init time lies before the store's first */
+    SQ_CUBE_OUTSIDE_SCHEMA,        /* the store was made without this variable, step, level or member */
+    SQ_CUBE_NOT_IN_STACK,          /* --stack: another grid, or no deterministic field */
+    SQ_CUBE_NOT_SELECTED,          /* --select chose others: counted, not a problem */
+    SQ_CUBE_UNSUPPORTED,           /* product, grid or packing that squall does not read yet */
+};
+
+/* Why a field is not placed. */
+struct sq_cube_ignored {
+    size_t field; /* row of the index */
+    enum sq_cube_reason reason;
+};
+
+enum sq_cube_dim { SQ_DIM_INIT_TIME, SQ_DIM_STEP, SQ_DIM_NUMBER, SQ_DIM_LEVEL, SQ_DIM_Y, SQ_DIM_X, SQ_DIM_STACK };
+
+/* One output array, without its data. Dimensions in order: init_time, [stack], step, [number], [level], y, x (or values). */
+struct sq_cube_variable {
+    char *name;
+    struct sq_json *attributes; /* CF and GRIB_* */
+    enum squall_type type;      /* what its packing asks for: float32, or float64 for IEEE 64 bit */
+    size_t grid;                /* row of cube->grids */
+    unsigned rank;
+    enum sq_cube_dim dim_kinds[8];
+    const char *dims[8]; /* names; shared with the coordinates */
+    uint64_t shape[8];
+    size_t field_count; /* fields placed */
+};
+
+/* Where one field goes. A field is one horizontal slab of one variable. Sorted by (init, variable, then C order of the slab). */
+struct sq_cube_place {
+    uint32_t field;    /* row of the index */
+    uint32_t variable; /* row of variables */
+    uint32_t init;     /* index along init_time */
+    uint32_t slab;     /* index among the variable's slabs of one init time, C order over its dims between init_time and y */
+    bool flip_rows;    /* the field's rows run against the variable's */
+};
+
+/* A coordinate or auxiliary array, ready to be written. */
+struct sq_cube_coordinate {
+    char *name;
+    enum squall_type type; /* INT64, FLOAT64, FLOAT32, STRING, INT32 */
+    unsigned rank;
+    char *dims[3];
+    uint64_t shape[3];
+    void *values; /* C order; strings: char ** */
+    struct sq_json *attributes;
+    bool along_init; /* its first dimension is init_time, so it grows with the store */
+};
+
+struct sq_cube_grid {
+    uint32_t grid;          /* row of the index's grids that gives the orientation */
+    uint64_t rows, columns; /* rows 0: one dimension of `columns` values */
+};
+
+struct sq_cube {
+    struct sq_cube_variable *variables;
+    size_t variable_count;
+    struct sq_cube_place *places;
+    size_t place_count;
+    struct sq_cube_ignored *ignored;
+    size_t ignored_count;
+    struct sq_cube_coordinate *coordinates; /* in the order in which they are to be listed */
+    size_t coordinate_count;
+    struct sq_cube_grid *grids;
+    size_t grid_count;
+    int64_t *init_times_s; /* regular and contiguous, seconds since 1970 */
+    size_t init_count;
+    int64_t cadence_s;          /* 0: open (fewer than three runs and no --every) */
+    size_t holes;               /* places of the cube that no field fills, over init times that have any field */
+    struct sq_json *attributes; /* of the dataset: Conventions, institution, GRIB_centre, … (not history) */
+    char **notes;               /* lines for the user: odd grids, renamed variables, conflicting duplicates by name, holes, … */
+    size_t note_count;
+    char **warnings; /* lines for the user that make exit code 3 when new: off cadence, outside the schema, conflicts … */
+    size_t warning_count;
+    struct sq_arena *arena;
+};
+
+struct sq_cube_options {
+    const char *const *
+        select; /* each "name=t2m|d2m,level=850": keys name, shortName, level, typeOfLevel, step (hours or 90min), stepType, number, paramId, grid; any of the lines */
+    size_t select_count;
+    const char *const *rename; /* "old=new" */
+    size_t rename_count;
+    int64_t every_s;               /* cadence; 0: found from the data */
+    bool stack;                    /* --stack variable */
+    const char *stack_name;        /* NULL: "data" */
+    unsigned coarsen_y, coarsen_x; /* ≥ 1: coordinates are block means, shapes divided (rounded up) */
+    const struct sq_json *schema;  /* of an existing store (sq_cube_schema); NULL: a new one */
+};
+
+/*
+ * *ret: sq_cube_done. Errors: SQUALL_EINVAL (a malformed select, rename, …; a rename that names nothing or collides), SQUALL_EREFUSED (the cadence that the new
+ * runs would settle contradicts the coordinates that the store has), SQUALL_ENOTFOUND (no field is left).
+ */
+int sq_cube_build(const struct sq_grib_index *index, const struct sq_cube_options *options, struct sq_cube *ret,
+                  struct squall_error *err) SQUALL_CHECK;
+void sq_cube_done(struct sq_cube *cube);
+
+/*
+ * What a store must remember so that tomorrow's files give the same names and places: variables with their keys, steps, levels,
+ * members, grids, init_time start and cadence. Deterministic. The caller's.
+ */
+int sq_cube_schema(const struct sq_cube *cube, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
+
+/* A field's full key as stable bytes, the same in every process (for fingerprints), and one line for a person: "t2m, 2022-01-01T00:00 + 6 h, 2 m". */
+int sq_cube_field_key(const struct sq_grib_index *index, size_t field, struct sq_text *out, struct squall_error *err) SQUALL_CHECK;
+int sq_cube_field_text(const struct sq_grib_index *index, size_t field, struct sq_text *out, struct squall_error *err) SQUALL_CHECK;
+
+const char *sq_cube_reason_text(enum sq_cube_reason reason); /* "off cadence" */
+
+#endif

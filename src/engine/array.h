@@ -1,0 +1,65 @@
+/*
+ * An array as the engine sees it, whatever its format: a description, and two answers: where does chunk k lie, and how are its bytes decoded.
+ * A format makes the struct; the engine plans, fetches, decodes and scatters. Belongs to its dataset.
+ */
+#ifndef SQ_ENGINE_ARRAY_H
+#define SQ_ENGINE_ARRAY_H
+
+#include "engine/context.h"
+#include "io/source.h"
+#include "squall/array.h"
+#include "squall/dataset.h"
+
+enum sq_chunk_state {
+    SQ_CHUNK_PRESENT,
+    SQ_CHUNK_MISSING, /* reads as the fill value */
+};
+
+/* Where one chunk lies. source belongs to the format; path is used where source is NULL (a file of its own, opened for the read). */
+struct sq_location {
+    enum sq_chunk_state state;
+    struct sq_source *source;
+    char *path; /* sq_free by the engine; NULL where source is set */
+    uint64_t offset;
+    uint64_t size_bytes; /* UINT64_MAX: the whole file at path */
+    uint64_t param;      /* the format's own: a GRIB field's row, … */
+};
+
+struct sq_array_ops {
+    /* chunk: the chunk's index along each dimension, within the grid */
+    int (*locate)(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err);
+    void *(*scratch_new)(const struct squall_array *a); /* NULL: out of memory */
+    void (*scratch_free)(void *scratch);
+    /* bytes of the location → the whole chunk, C order, the array's type, machine byte order; exactly dst_size bytes */
+    int (*decode)(const struct squall_array *a, void *scratch, const struct sq_location *where, const void *bytes, size_t size, void *dst,
+                  size_t dst_size, struct squall_error *err);
+    void (*free)(struct squall_array *a); /* the array and all it owns */
+};
+
+struct squall_array {
+    struct squall_array_info info; /* what its pointers point at is the format's */
+    const void *fill;              /* one element, machine byte order (strings: a char *) */
+    const struct sq_array_ops *ops;
+    bool plain; /* stored bytes are the chunk's bytes: they can be read straight into the destination */
+    const struct squall_context *ctx;
+};
+
+struct squall_dataset {
+    const struct squall_context *ctx;
+    char *path;
+    const char *format;
+    char *attributes; /* JSON text */
+    struct squall_array **arrays;
+    size_t array_count, array_capacity;
+    char **problems;
+    size_t problem_count, problem_capacity;
+    void *format_data; /* shared by the arrays: a GRIB cube, … */
+    void (*format_data_free)(void *data);
+};
+
+/* Help for formats: an empty dataset; append an array (owned from then on); append a problem line (copied). */
+struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const char *path, const char *format, struct squall_error *err);
+int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squall_error *err) SQUALL_CHECK;
+int sq_dataset_add_problem(struct squall_dataset *ds, const char *line, struct squall_error *err) SQUALL_CHECK;
+
+#endif

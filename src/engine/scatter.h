@@ -1,0 +1,48 @@
+/*
+ * From a decoded field or chunk to where it belongs: cast, strided copy, block mean, in one pass while the source is hot.
+ * Every cast to float16 rounds to nearest even and reports overflow; integers round to nearest even and report what does not fit.
+ */
+#ifndef SQ_ENGINE_SCATTER_H
+#define SQ_ENGINE_SCATTER_H
+
+#include "squall/array.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sq_overflow {
+    SQ_OVERFLOW_ERROR, /* stop, tell the first value */
+    SQ_OVERFLOW_INF,   /* ±infinity (floats only) */
+    SQ_OVERFLOW_CLIP,  /* the nearest value that the type has */
+};
+
+/*
+ * Cast rows × columns values from src (float32 or float64; row_stride elements apart) to dst (type; dst_row_stride elements apart).
+ * NaN stays NaN in floats and becomes *integer_fill in integers (NULL: NaN overflows there).
+ * Returns true, or false at the first value that does not fit under SQ_OVERFLOW_ERROR, told in *ret_value.
+ * float32 → float32 and float64 → float64 are plain copies.
+ */
+bool sq_scatter_cast(enum squall_type src_type, const void *src, size_t src_row_stride, enum squall_type dst_type, void *dst,
+                     size_t dst_row_stride, size_t rows, size_t columns, enum sq_overflow overflow, const int64_t *integer_fill,
+                     double *ret_value);
+
+/* The greatest finite value of a type, as double (float16: 65504). */
+double sq_type_greatest(enum squall_type type);
+
+/*
+ * Block means: dst[r][c] = mean of the values of src's fy × fx block that are not NaN (NaN where all are); blocks at the end may be
+ * smaller. rows, columns are src's; dst is ceil(rows/fy) × ceil(columns/fx), packed. src and dst are `type` (float32 or float64; sums in double).
+ */
+void sq_scatter_coarsen(enum squall_type type, const void *src, size_t rows, size_t columns, unsigned fy, unsigned fx, void *dst);
+
+/*
+ * Copy a box of `rank` dimensions, element size_bytes (any), source and destination each with byte strides; contiguous inner
+ * dimensions are merged, so that a plain box is one memcpy.
+ */
+void sq_scatter_copy(unsigned rank, const uint64_t *count, size_t size_bytes, const void *src, const int64_t *src_strides, void *dst,
+                     const int64_t *dst_strides);
+
+/* Fill count elements of size_bytes with the one at value. */
+void sq_scatter_fill(void *dst, size_t count, size_t size_bytes, const void *value);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * The frame of a GRIB message, editions 1 and 2: which sections it has and where they lie (WMO FM 92 GRIB). Edition 1's sections
+ * are numbered by edition 2's roles, so that what reads them can be shared: 1 product (PDS), 3 grid (GDS), 6 bitmap (BMS), 7 data (BDS).
+ * Nothing here knows what a field means.
+ */
+#ifndef SQ_FORMAT_GRIB_FRAME_H
+#define SQ_FORMAT_GRIB_FRAME_H
+
+#include "squall/error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SQ_GRIB_SECTION_COUNT = 8 };
+
+struct sq_grib_section {
+    uint64_t offset;     /* from the start of the message */
+    uint64_t size_bytes; /* with the section's own head; 0: not there */
+};
+
+/* The sections that describe one field; repeated sections of edition 2 give one of these per field. */
+struct sq_grib_frame {
+    uint8_t edition;
+    uint8_t discipline;  /* edition 2 */
+    uint16_t in_message; /* which field of the message, from 0 */
+    /* [6] is the section that holds the bitmap: where a field says "as before" (254), that of the field before. */
+    struct sq_grib_section section[SQ_GRIB_SECTION_COUNT];
+};
+
+typedef int sq_grib_visit(void *user, const struct sq_grib_frame *frame, struct squall_error *err);
+
+/*
+ * Walk one message, from "GRIB" on, and call visit for each field in it, in order.
+ * size: the bytes of the message as the file has them (GRIB1's > 8 MiB rule already applied).
+ * Errors: SQUALL_ECORRUPT with the byte offset inside the message; whatever visit returns, unchanged.
+ */
+int sq_grib_walk(const uint8_t *message, size_t size, sq_grib_visit *visit, void *user, struct squall_error *err) SQUALL_CHECK;
+
+/* The frame of the in_message-th field; SQUALL_ENOTFOUND where there are fewer. */
+int sq_grib_frame_of(const uint8_t *message, size_t size, unsigned in_message, struct sq_grib_frame *ret,
+                     struct squall_error *err) SQUALL_CHECK;
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * Zarr stores in folders, versions 3 and 2, read: hierarchy, array metadata, where a chunk lies. No bytes of data are read here, and nothing of the
+ * engine is known: src/engine/zarr_array.c makes engine arrays of these descriptions.
+ */
+#ifndef SQ_FORMAT_ZARR_ZARR_H
+#define SQ_FORMAT_ZARR_ZARR_H
+
+#include "base/json.h"
+#include "codec/codec.h"
+#include "squall/array.h"
+#include <stdbool.h>
+
+struct sq_zarr_array {
+    char *name;   /* path within the store, "t2m", "group/t2m"; "" for a store that is one array */
+    char *folder; /* where its chunks lie */
+    int version;  /* 2 or 3 */
+    enum squall_type type;
+    bool big_endian;          /* v2's ">f4" */
+    bool column_major;        /* v2 order F: refused until transpose is there */
+    uint32_t text_characters; /* v2 "<U5", v3 fixed_length_utf32: 5; else 0; such arrays have type SQUALL_STRING */
+    unsigned rank;
+    uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX];
+    char *dims[SQUALL_RANK_MAX]; /* "" where it has no name */
+    char separator;              /* of chunk keys: '/' or '.' */
+    bool default_encoding;       /* keys begin with "c" (v3 default), else v2's */
+    struct sq_json *attributes;  /* object, without _ARRAY_DIMENSIONS */
+    struct sq_json *fill_value;  /* as written; NULL: none */
+    uint8_t fill[16];            /* one element in memory; strings: see fill_text */
+    char *fill_text;
+    struct sq_codec_chain *codecs; /* NULL where unsupported */
+    char *unsupported;             /* NULL, or "unsupported codec pcodec", "unsupported data type …" */
+};
+
+struct sq_zarr_store {
+    int version;
+    struct sq_json *attributes; /* of the root group; an object */
+    struct sq_zarr_array *arrays;
+    size_t array_count;
+    char **problems; /* a line each: arrays whose metadata is damaged, … */
+    size_t problem_count;
+};
+
+/* Is there Zarr metadata at this path (zarr.json, .zgroup, .zarray, .zmetadata)? */
+bool sq_zarr_is_store(const char *path);
+/* From consolidated metadata where there is some, else by walking the folders. *ret: sq_zarr_store_done. */
+int sq_zarr_store_open(const char *path, struct sq_zarr_store *ret, struct squall_error *err) SQUALL_CHECK;
+void sq_zarr_store_done(struct sq_zarr_store *store);
+/* The file of a chunk, below array->folder: "c/0/1/2", "0.1.2", "c". NULL: out of memory; sq_free. */
+char *sq_zarr_chunk_key(const struct sq_zarr_array *array, const uint64_t *chunk);
+
+#endif

@@ -1,0 +1,83 @@
+/* See atomic_file.h. */
+#include "io/atomic_file.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "sys/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char TEMPORARY_SUFFIX[] = ".squall-tmp";
+
+static atomic_ulong counter;
+
+static int write_all(int fd, const char *path, const void *bytes, size_t size_bytes, struct squall_error *err)
+{
+    const char *at = bytes;
+    size_t left = size_bytes;
+    while (left > 0) {
+        ssize_t put = write(fd, at, left);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return sq_error_errno(err, errno, "%s: writing %zu bytes", path, size_bytes);
+        at += put;
+        left -= (size_t)put;
+    }
+    return 0;
+}
+
+/* Write, sync and close; the descriptor is gone whatever comes of it. */
+static int fill_and_close(int fd, const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability,
+                          struct squall_error *err)
+{
+    int status = write_all(fd, path, bytes, size_bytes, err);
+    if (!status && durability != SQ_DURABILITY_NONE && fdatasync(fd) != 0)
+        status = sq_error_errno(err, errno, "%s: making it durable", path);
+    if (close(fd) != 0 && !status)
+        status = sq_error_errno(err, errno, "%s: closing it", path);
+    return status;
+}
+
+int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability, struct squall_error *err)
+{
+    size_t folder_length = (size_t)(sq_path_name(path) - path);
+    SQ_CLEANUP_FREE char *folder = folder_length ? sq_strndup(path, folder_length) : sq_strdup(".");
+    SQ_CLEANUP_FREE char *temporary = sq_format("%.*s.%s.%ld-%lu%s", (int)folder_length, path, sq_path_name(path), (long)getpid(),
+                                                atomic_fetch_add(&counter, 1), TEMPORARY_SUFFIX);
+    if (!temporary || !folder)
+        return sq_error_memory(err, strlen(path));
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return sq_error_errno(err, errno, "%s: creating it", path);
+    int status = fill_and_close(fd, path, bytes, size_bytes, durability, err);
+    if (!status)
+        status = sq_file_rename(temporary, path, err);
+    if (status) {
+        unlink(temporary);
+        return status;
+    }
+    return durability == SQ_DURABILITY_FULL ? sq_folder_sync(folder, err) : 0;
+}
+
+int sq_atomic_is_temporary(const char *name, long *ret_pid)
+{
+    size_t length = strlen(name), suffix = sizeof TEMPORARY_SUFFIX - 1;
+    if (name[0] != '.' || length <= suffix || strcmp(name + length - suffix, TEMPORARY_SUFFIX) != 0)
+        return 0;
+    /* ".NAME.PID-COUNTER.squall-tmp": the last dot before the suffix begins PID-COUNTER */
+    size_t dot = length - suffix;
+    while (dot > 0 && name[dot - 1] != '.')
+        dot--;
+    char *end;
+    long pid = strtol(name + dot, &end, 10);
+    if (end == name + dot || *end != '-' || pid <= 0)
+        return 0;
+    if (ret_pid)
+        *ret_pid = pid;
+    return 1;
+}

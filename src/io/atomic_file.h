@@ -1,0 +1,23 @@
+/*
+ * Publish a file whole or not at all: unique temporary name (O_EXCL) in the same folder → full write → fdatasync → close
+ * checked → rename. On any error the temporary file is removed and the target is as it was; fsync is never retried.
+ */
+#ifndef SQ_IO_ATOMIC_FILE_H
+#define SQ_IO_ATOMIC_FILE_H
+
+#include "squall/error.h"
+#include <stddef.h>
+
+enum sq_durability {
+    SQ_DURABILITY_NONE, /* visible whole, no fsync */
+    SQ_DURABILITY_DATA, /* the file's bytes are durable before the rename; the caller syncs the folder */
+    SQ_DURABILITY_FULL, /* and the folder is synced after it */
+};
+
+/* path's folder must exist. Temporary names are ".NAME.PID-COUNTER.squall-tmp" (see sq_atomic_is_temporary). */
+int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability,
+                    struct squall_error *err) SQUALL_CHECK;
+/* Is this name in a folder one that an interrupted sq_atomic_write left? ret_pid may be NULL. */
+int sq_atomic_is_temporary(const char *name, long *ret_pid);
+
+#endif

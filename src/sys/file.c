@@ -1,0 +1,237 @@
+/* See file.h. */
+#include "sys/file.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct sq_file_identity identity_of(const struct stat *s)
+{
+    return (struct sq_file_identity){
+        .device = s->st_dev,
+        .inode = s->st_ino,
+        .size_bytes = (uint64_t)s->st_size,
+        .mtime_ns = (int64_t)s->st_mtim.tv_sec * 1000000000 + s->st_mtim.tv_nsec,
+    };
+}
+
+int sq_file_stat(const char *path, enum sq_file_kind *ret_kind, struct sq_file_identity *ret_identity, struct squall_error *err)
+{
+    struct stat s;
+    if (stat(path, &s) != 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            return sq_error_errno(err, errno, "%s", path);
+        *ret_kind = SQ_FILE_NONE;
+        return 0;
+    }
+    *ret_kind = S_ISREG(s.st_mode) ? SQ_FILE_REGULAR : S_ISDIR(s.st_mode) ? SQ_FILE_FOLDER : SQ_FILE_OTHER;
+    if (ret_identity)
+        *ret_identity = identity_of(&s);
+    return 0;
+}
+
+int sq_file_open(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a FIFO must not hang us */
+    if (fd < 0)
+        return sq_error_errno(err, errno, "%s", path);
+    struct stat s;
+    if (fstat(fd, &s) != 0) {
+        int status = sq_error_errno(err, errno, "%s", path);
+        close(fd);
+        return status;
+    }
+    if (!S_ISREG(s.st_mode)) {
+        close(fd);
+        return sq_error(err, SQUALL_EINVAL, "%s: %s, not a file", path, S_ISDIR(s.st_mode) ? "a folder" : "a device or pipe");
+    }
+    if (ret_identity)
+        *ret_identity = identity_of(&s);
+    *ret_fd = fd;
+    return 0;
+}
+
+void sq_file_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+int sq_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t size_bytes, struct squall_error *err)
+{
+    uint8_t *at = dst;
+    size_t left = size_bytes;
+    if (offset > INT64_MAX - size_bytes)
+        return sq_error(err, SQUALL_ECORRUPT, "%s: offset %llu is beyond any file", path, (unsigned long long)offset);
+    while (left > 0) {
+        ssize_t got = pread(fd, at, left, (off_t)(offset + (size_bytes - left)));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return sq_error_errno(err, errno, "%s: reading %zu bytes at %llu", path, size_bytes, (unsigned long long)offset);
+        if (got == 0)
+            return sq_error(err, SQUALL_ECORRUPT, "%s: ends at byte %llu, but %zu bytes are wanted at %llu; the file is truncated", path,
+                            (unsigned long long)(offset + (size_bytes - left)), size_bytes, (unsigned long long)offset);
+        at += got;
+        left -= (size_t)got;
+    }
+    return 0;
+}
+
+int sq_file_read_all(const char *path, size_t limit_bytes, char **ret, size_t *ret_size, struct squall_error *err)
+{
+    int fd = -1;
+    struct sq_file_identity identity = {0};
+    SQ_TRY(sq_file_open(path, &fd, &identity, err));
+    int status = 0;
+    char *text = NULL;
+    if (identity.size_bytes > limit_bytes)
+        status = sq_error(err, SQUALL_ECORRUPT, "%s: %llu bytes, more than the %zu that such a file may have", path,
+                          (unsigned long long)identity.size_bytes, limit_bytes);
+    else if (!(text = sq_alloc((size_t)identity.size_bytes + 1, 1)))
+        status = sq_error_memory(err, identity.size_bytes);
+    else
+        status = sq_file_read_at(fd, path, 0, text, (size_t)identity.size_bytes, err);
+    sq_file_close(fd);
+    if (status) {
+        sq_free(text);
+        return status;
+    }
+    text[identity.size_bytes] = 0;
+    *ret = text;
+    *ret_size = (size_t)identity.size_bytes;
+    return 0;
+}
+
+int sq_folder_make(const char *path, struct squall_error *err)
+{
+    if (mkdir(path, 0777) == 0)
+        return 0;
+    int os_errno = errno;
+    struct stat s;
+    if (os_errno == EEXIST && stat(path, &s) == 0 && S_ISDIR(s.st_mode))
+        return 0;
+    return sq_error_errno(err, os_errno, "%s: making the folder", path);
+}
+
+int sq_folder_make_all(const char *path, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *part = sq_strdup(path);
+    if (!part)
+        return sq_error_memory(err, strlen(path));
+    for (char *slash = part + 1; part[0] && (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        SQ_TRY(sq_folder_make(part, err));
+        *slash = '/';
+    }
+    return sq_folder_make(path, err);
+}
+
+int sq_folder_sync(const char *path, struct squall_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return sq_error_errno(err, errno, "%s", path);
+    int os_errno = fsync(fd) == 0 ? 0 : errno;
+    close(fd);
+    /* some network file systems cannot sync a folder, and say so */
+    return os_errno && os_errno != EINVAL ? sq_error_errno(err, os_errno, "%s: making its names durable", path) : 0;
+}
+
+int sq_file_remove(const char *path, struct squall_error *err)
+{
+    if (unlink(path) == 0 || errno == ENOENT)
+        return 0;
+    return sq_error_errno(err, errno, "%s: removing it", path);
+}
+
+int sq_tree_remove(const char *path, struct squall_error *err)
+{
+    struct stat s;
+    if (lstat(path, &s) != 0)
+        return errno == ENOENT ? 0 : sq_error_errno(err, errno, "%s: removing it", path);
+    if (!S_ISDIR(s.st_mode))
+        return sq_file_remove(path, err);
+    char **names;
+    size_t count;
+    SQ_TRY(sq_folder_list(path, &names, &count, err));
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        SQ_CLEANUP_FREE char *child = sq_path_join(path, names[i]);
+        status = child ? sq_tree_remove(child, err) : sq_error_memory(err, strlen(path));
+    }
+    sq_names_free(names, count);
+    if (!status && rmdir(path) != 0)
+        status = sq_error_errno(err, errno, "%s: removing it", path);
+    return status;
+}
+
+int sq_file_rename(const char *from, const char *to, struct squall_error *err)
+{
+    return rename(from, to) == 0 ? 0 : sq_error_errno(err, errno, "%s: renaming it to %s", from, to);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int sq_folder_list(const char *path, char ***ret_names, size_t *ret_count, struct squall_error *err)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return sq_error_errno(err, errno, "%s", path);
+    char **names = NULL;
+    size_t count = 0, capacity = 0;
+    int status = 0;
+    while (!status) {
+        errno = 0;
+        struct dirent *entry = readdir(folder);
+        if (!entry) {
+            status = errno ? sq_error_errno(err, errno, "%s: listing it", path) : 0;
+            break;
+        }
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        status = SQ_GROW(names, capacity, count + 1, err);
+        if (!status && !(names[count] = sq_strdup(entry->d_name)))
+            status = sq_error_memory(err, strlen(entry->d_name));
+        if (!status)
+            count++;
+    }
+    closedir(folder);
+    if (status) {
+        sq_names_free(names, count);
+        return status;
+    }
+    if (count)
+        qsort(names, count, sizeof *names, by_bytes);
+    *ret_names = names;
+    *ret_count = count;
+    return 0;
+}
+
+void sq_names_free(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sq_free(names[i]);
+    sq_free(names);
+}
+
+char *sq_path_join(const char *folder, const char *name)
+{
+    size_t length = strlen(folder);
+    return sq_format("%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/", name);
+}
+
+const char *sq_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

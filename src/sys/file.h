@@ -1,0 +1,52 @@
+/*
+ * Files as the library uses them: whole reads and writes with their errors told in words, names, folders. The only
+ * place that calls the system for a file.
+ */
+#ifndef SQ_SYS_FILE_H
+#define SQ_SYS_FILE_H
+
+#include "squall/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which file this is; another identity under the same path is another file (ARCHITECTURE, Identity). */
+struct sq_file_identity {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t size_bytes;
+    int64_t mtime_ns; /* since 1970 */
+};
+
+enum sq_file_kind { SQ_FILE_NONE, SQ_FILE_REGULAR, SQ_FILE_FOLDER, SQ_FILE_OTHER };
+
+/* What is at path (links followed); SQ_FILE_NONE and 0 where nothing is. identity may be NULL. */
+int sq_file_stat(const char *path, enum sq_file_kind *ret_kind, struct sq_file_identity *ret_identity,
+                 struct squall_error *err) SQUALL_CHECK;
+
+/* *ret_fd: close with sq_file_close. A folder is refused (SQUALL_EINVAL). ret_identity may be NULL. */
+int sq_file_open(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err) SQUALL_CHECK;
+void sq_file_close(int fd); /* for descriptors only read from; -1 is accepted */
+
+/* Exactly size_bytes at offset, or an error: "PATH: ends at byte N, M bytes wanted at K". */
+int sq_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
+/* A small file whole, NUL-terminated (the NUL is not counted); more than limit_bytes is SQUALL_ECORRUPT. *ret: sq_free. */
+int sq_file_read_all(const char *path, size_t limit_bytes, char **ret, size_t *ret_size, struct squall_error *err) SQUALL_CHECK;
+
+int sq_folder_make(const char *path, struct squall_error *err) SQUALL_CHECK;     /* one level; an existing folder is fine */
+int sq_folder_make_all(const char *path, struct squall_error *err) SQUALL_CHECK; /* and its parents */
+int sq_folder_sync(const char *path, struct squall_error *err) SQUALL_CHECK;     /* names made or renamed in it are durable after this */
+int sq_file_remove(const char *path, struct squall_error *err) SQUALL_CHECK;     /* a missing one is fine */
+int sq_tree_remove(const char *path,
+                   struct squall_error *err) SQUALL_CHECK; /* a file, or a folder and all in it; links are removed, not followed */
+int sq_file_rename(const char *from, const char *to, struct squall_error *err) SQUALL_CHECK;
+
+/* Names in a folder, sorted by bytes, without . and .. ; free with sq_names_free. */
+int sq_folder_list(const char *path, char ***ret_names, size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
+void sq_names_free(char **names, size_t count);
+
+/* "folder/name"; NULL: out of memory. sq_free. */
+char *sq_path_join(const char *folder, const char *name) __attribute__((warn_unused_result));
+const char *sq_path_name(const char *path); /* the part behind the last slash */
+
+#endif

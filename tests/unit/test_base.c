@@ -1,0 +1,183 @@
+/* The ground floor: JSON, hashes, checksums, arenas, buffers. */
+#include "support/unit.h"
+
+#include "base/arena.h"
+#include "base/crc32c.h"
+#include "base/cursor.h"
+#include "base/error_internal.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include <math.h>
+#include <string.h>
+
+static struct sq_json *parsed(const char *text)
+{
+    struct sq_json *v = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    if (sq_json_parse(text, strlen(text), &v, &err))
+        fail_msg("%s: %s", text, err.message);
+    return v;
+}
+
+static void numbers_keep_their_kind_and_range(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_JSON struct sq_json *v =
+        parsed("[1, -9223372036854775808, 18446744073709551615, 1.5, NaN, -Infinity, null, 9223372036854775807]");
+    int64_t i;
+    uint64_t u;
+    double d;
+    assert_true(sq_json_int(sq_json_at(v, 0), &i) && i == 1);
+    assert_true(sq_json_int(sq_json_at(v, 1), &i) && i == INT64_MIN);
+    assert_false(sq_json_int(sq_json_at(v, 2), &i));
+    assert_true(sq_json_uint(sq_json_at(v, 2), &u) && u == UINT64_MAX);
+    assert_false(sq_json_int(sq_json_at(v, 3), &i));
+    assert_true(sq_json_double(sq_json_at(v, 3), &d) && d == 1.5);
+    assert_true(sq_json_double(sq_json_at(v, 4), &d) && isnan(d));
+    assert_true(sq_json_double(sq_json_at(v, 5), &d) && isinf(d) && d < 0);
+    assert_int_equal(sq_json_type(sq_json_at(v, 6)), SQ_JSON_NULL);
+    assert_int_equal(sq_json_type(sq_json_at(v, 99)), SQ_JSON_ABSENT);
+    assert_true(sq_json_int(sq_json_at(v, 7), &i) && i == INT64_MAX);
+}
+
+static void written_doubles_read_back_the_same(void **state)
+{
+    (void)state;
+    const double values[] = {0.1, 1.0, -2.5e-300, 1e22, 273.15, 5e-324, 1.7976931348623157e308};
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+        SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_double(values[k]);
+        SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+        assert_int_equal(sq_json_write(v, false, &text, NULL), 0);
+        SQ_CLEANUP_JSON struct sq_json *back = parsed(text.data);
+        double d;
+        assert_int_equal(sq_json_type(back), SQ_JSON_DOUBLE);
+        assert_true(sq_json_double(back, &d) && d == values[k]);
+    }
+}
+
+static void key_order_is_kept(void **state)
+{
+    (void)state;
+    const char *text = "{\"z\":1,\"a\":{\"m\":[true,null]},\"b\":\"x\"}";
+    SQ_CLEANUP_JSON struct sq_json *v = parsed(text);
+    SQ_CLEANUP_TEXT struct sq_text out = SQ_TEXT_INIT;
+    assert_int_equal(sq_json_write(v, false, &out, NULL), 0);
+    assert_string_equal(out.data, text);
+}
+
+static void damaged_json_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    const char *bad[] = {"", "{", "{\"a\":}", "[1,2", "{} x", "nul"};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        struct sq_json *v = NULL;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        assert_int_equal(sq_json_parse(bad[k], strlen(bad[k]), &v, &err), SQUALL_ECORRUPT);
+        assert_null(v);
+        assert_non_null(strstr(err.message, "byte"));
+    }
+}
+
+static void deep_nesting_is_refused(void **state)
+{
+    (void)state;
+    char deep[400];
+    memset(deep, '[', 200);
+    memset(deep + 200, ']', 200);
+    struct sq_json *v;
+    assert_int_equal(sq_json_parse(deep, sizeof deep, &v, NULL), SQUALL_ECORRUPT);
+}
+
+static void crc32c_matches_the_published_vectors(void **state)
+{
+    (void)state;
+    uint8_t zeros[32] = {0}, ramp[32]; /* RFC 3720, B.4 */
+    for (unsigned i = 0; i < 32; i++)
+        ramp[i] = (uint8_t)i;
+    assert_int_equal(sq_crc32c(0, zeros, 32), 0x8a9136aa);
+    assert_int_equal(sq_crc32c(0, ramp, 32), 0x46dd794e);
+    assert_int_equal(sq_crc32c(0, "123456789", 9), 0xe3069283);
+    assert_int_equal(sq_crc32c(sq_crc32c(0, "1234", 4), "56789", 5), 0xe3069283);
+}
+
+static void hashes_tell_lengths_and_order_apart(void **state)
+{
+    (void)state;
+    uint8_t zeros[64] = {0};
+    for (size_t a = 0; a < sizeof zeros; a++)
+        for (size_t b = a + 1; b < sizeof zeros; b++) {
+            struct sq_hash x = sq_hash_bytes(zeros, a), y = sq_hash_bytes(zeros, b);
+            assert_false(x.high == y.high || x.low == y.low);
+        }
+    char text[SQ_HASH_TEXT_BYTES];
+    sq_hash_text(sq_hash_bytes("squall", 6), text);
+    assert_int_equal(strlen(text), 32);
+}
+
+static void a_cursor_fails_once_and_for_all(void **state)
+{
+    (void)state;
+    const uint8_t bytes[] = {1, 2, 3};
+    struct sq_cursor c = sq_cursor(bytes, sizeof bytes);
+    assert_int_equal(sq_u16be(&c), 0x0102);
+    assert_int_equal(sq_u16be(&c), 0);
+    assert_true(sq_cursor_failed(&c));
+    assert_int_equal(sq_u8(&c), 0);
+}
+
+static void context_goes_before_the_message(void **state)
+{
+    (void)state;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    assert_int_equal(sq_error(&err, SQUALL_ECORRUPT, "byte %d", 7), SQUALL_ECORRUPT);
+    assert_int_equal(sq_error_within(&err, SQUALL_ECORRUPT, "%s", "a.grib"), SQUALL_ECORRUPT);
+    assert_string_equal(err.message, "a.grib: byte 7");
+}
+
+static void a_failed_allocation_leaves_a_grown_array_as_it_was(void **state)
+{
+    (void)state;
+    int *data = NULL;
+    size_t capacity = 0;
+    assert_int_equal(SQ_GROW(data, capacity, 1, NULL), 0);
+    size_t before = capacity;
+    sq_fail_allocation(0);
+    assert_int_equal(SQ_GROW(data, capacity, 1000, NULL), SQUALL_ENOMEM);
+    assert_int_equal(capacity, before);
+    sq_free(data);
+}
+
+static void arena_memory_is_zero_and_aligned(void **state)
+{
+    (void)state;
+    struct sq_arena *arena = sq_arena_new();
+    for (size_t size = 1; size < 9000; size = size * 2 + 1) {
+        uint8_t *p = sq_arena_alloc(arena, size);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        for (size_t i = 0; i < size; i++)
+            assert_int_equal(p[i], 0);
+        memset(p, 0xff, size);
+    }
+    assert_string_equal(sq_arena_strdup(arena, "squall"), "squall");
+    sq_arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_keep_their_kind_and_range),
+        cmocka_unit_test(written_doubles_read_back_the_same),
+        cmocka_unit_test(key_order_is_kept),
+        cmocka_unit_test(damaged_json_is_refused_with_its_place),
+        cmocka_unit_test(deep_nesting_is_refused),
+        cmocka_unit_test(crc32c_matches_the_published_vectors),
+        cmocka_unit_test(hashes_tell_lengths_and_order_apart),
+        cmocka_unit_test(a_cursor_fails_once_and_for_all),
+        cmocka_unit_test(context_goes_before_the_message),
+        cmocka_unit_test(a_failed_allocation_leaves_a_grown_array_as_it_was),
+        cmocka_unit_test(arena_memory_is_zero_and_aligned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

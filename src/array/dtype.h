@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Size of one element in memory; 0 for variable-length strings. Fixed-length text: use sq_dtype.size_bytes. */
+/* Size of one element in memory; 0 for strings. */
 size_t sq_type_size(enum squall_type type);
 /* Zarr v3's and numpy's name: "float32", "int64", "bool", "string"; "" where there is none. */
 const char *sq_type_name(enum squall_type type);

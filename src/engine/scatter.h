@@ -12,22 +12,27 @@
 
 enum sq_overflow {
     SQ_OVERFLOW_ERROR, /* stop, tell the first value */
-    SQ_OVERFLOW_INF,   /* ±infinity (floats only) */
+    SQ_OVERFLOW_INF,   /* ±infinity; integers, which have none: as ERROR */
     SQ_OVERFLOW_CLIP,  /* the nearest value that the type has */
 };
 
 /*
  * Cast rows × columns values from src (float32 or float64; row_stride elements apart) to dst (type; dst_row_stride elements apart).
- * NaN stays NaN in floats and becomes *integer_fill in integers (NULL: NaN overflows there).
- * Returns true, or false at the first value that does not fit under SQ_OVERFLOW_ERROR, told in *ret_value.
- * float32 → float32 and float64 → float64 are plain copies.
+ * NaN stays NaN in floats and becomes *integer_fill in integers (NULL: it does not fit, whatever `overflow` says). Infinities stay
+ * in floats. float64 → float16 is the cast of the float32 cast. float32 → float32 and float64 → float64 are plain copies.
+ * Returns true, or false where a value does not fit; the first such value in *ret_value (may be NULL), dst then holds anything.
+ * src_type is float32 or float64, dst_type any float or integer.
  */
 bool sq_scatter_cast(enum squall_type src_type, const void *src, size_t src_row_stride, enum squall_type dst_type, void *dst,
                      size_t dst_row_stride, size_t rows, size_t columns, enum sq_overflow overflow, const int64_t *integer_fill,
                      double *ret_value);
 
-/* The greatest finite value of a type, as double (float16: 65504). */
+/* The greatest finite value of a float or integer type, as double (float16: 65504). */
 double sq_type_greatest(enum squall_type type);
+
+/* IEEE 754 binary16, bit by bit: to nearest even, NaN quiet with the top of its payload. */
+uint16_t sq_half_from_float(float value);
+float sq_half_to_float(uint16_t half);
 
 /*
  * Block means: dst[r][c] = mean of the values of src's fy × fx block that are not NaN (NaN where all are); blocks at the end may be

@@ -3,6 +3,7 @@
 #define SQUALL_ARRAY_H
 
 #include "squall/error.h"
+#include "squall/speed.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ enum squall_type {
     SQUALL_FLOAT64,
     SQUALL_STRING, /* variable length, UTF-8; in memory: char * */
 };
+
+size_t squall_type_size(enum squall_type type);      /* of one element in memory, bytes; strings: of a pointer */
+const char *squall_type_name(enum squall_type type); /* Zarr v3's and numpy's name: "float32"; "string" */
 
 typedef struct squall_array squall_array; /* belongs to its dataset; NULL-safe */
 
@@ -68,6 +72,12 @@ struct squall_selection squall_selection_all(const squall_array *a);
  */
 int squall_array_read(squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides,
                       struct squall_error *err) SQUALL_CHECK;
+
+/*
+ * Read the whole array once, on `threads` threads, into memory that is thrown away: how fast this machine reads it.
+ * Errors as squall_array_read.
+ */
+int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *ret, struct squall_error *err) SQUALL_CHECK;
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #define SQUALL_GRIB_H
 
 #include "squall/context.h"
+#include "squall/speed.h"
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -59,11 +60,7 @@ struct squall_grib_problem squall_grib_list_problem(const squall_grib_list *list
 int squall_grib_list_read(squall_grib_list *list, size_t index, float *dst, struct squall_error *err) SQUALL_CHECK;
 
 /* Decode every field once on `threads` threads and throw the values away: how fast this machine reads the files. */
-struct squall_grib_speed {
-    uint64_t bytes, points;
-    double seconds, read_seconds, decode_seconds; /* read and decode summed over the threads */
-};
-int squall_grib_list_time(squall_grib_list *list, unsigned threads, struct squall_grib_speed *ret, struct squall_error *err) SQUALL_CHECK;
+int squall_grib_list_time(squall_grib_list *list, unsigned threads, struct squall_speed *ret, struct squall_error *err) SQUALL_CHECK;
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,221 @@
+/* squall convert, status and verify: the main job, and what has come of it. */
+#include "commands.h"
+#include "output.h"
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct listener {
+    const struct arguments *arguments;
+    struct progress progress;
+};
+
+static void on_message(void *user, enum squall_convert_event kind, const char *text)
+{
+    struct listener *l = user;
+    if (kind == SQUALL_CONVERT_NOTE && !l->arguments->verbose)
+        return;
+    progress_pause(&l->progress);
+    if (kind == SQUALL_CONVERT_WARNING)
+        warn_line("%s", text);
+    else
+        complain("%s", text);
+}
+
+static void on_progress(void *user, uint64_t done, uint64_t total, uint64_t bytes_in, uint64_t bytes_out)
+{
+    progress_show(&((struct listener *)user)->progress, done, total, bytes_in, bytes_out);
+}
+
+/* Paths of the sources, copies: globs are expanded, "-" reads a list from stdin. */
+struct path_list {
+    char **paths;
+    size_t count;
+};
+
+static bool add_path(struct path_list *list, const char *path)
+{
+    char **grown = realloc(list->paths, (list->count + 1) * sizeof *grown);
+    if (!grown)
+        return complain("squall: out of memory");
+    list->paths = grown;
+    list->paths[list->count] = strdup(path);
+    return list->paths[list->count++] != NULL || complain("squall: out of memory");
+}
+
+static void path_list_done(struct path_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->paths[i]);
+    free(list->paths);
+}
+
+static bool add_from_stdin(struct path_list *list)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    bool ok = true;
+    while (ok && (length = getline(&line, &capacity, stdin)) >= 0) {
+        while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+            line[--length] = 0;
+        ok = length == 0 || add_path(list, line);
+    }
+    free(line);
+    return ok;
+}
+
+/* A pattern that matches nothing stays as it is: the library then says that there is no such path. */
+static bool add_glob(struct path_list *list, const char *pattern)
+{
+    glob_t found;
+    int status = glob(pattern, GLOB_NOCHECK, NULL, &found);
+    if (status)
+        return complain("squall: %s: cannot be expanded", pattern);
+    bool ok = true;
+    for (size_t i = 0; ok && i < found.gl_pathc; i++)
+        ok = add_path(list, found.gl_pathv[i]);
+    globfree(&found);
+    return ok;
+}
+
+static bool collect_sources(const struct arguments *a, struct path_list *ret)
+{
+    for (size_t i = 0; i + 1 < a->positional.count; i++) {
+        const char *source = a->positional.items[i];
+        bool ok = !strcmp(source, "-") ? add_from_stdin(ret) : strpbrk(source, "*?[") ? add_glob(ret, source) : add_path(ret, source);
+        if (!ok)
+            return false;
+    }
+    return ret->count > 0 || complain("squall convert: no source was named on stdin");
+}
+
+static int print_plan(const struct arguments *a, const squall_convert_plan *plan)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    char *text;
+    int status = a->json ? squall_convert_plan_json(plan, &text, &err) : squall_convert_plan_text(plan, &text, &err);
+    if (status)
+        return fail_with(&err);
+    fputs(text, stdout);
+    free(text);
+    return EXIT_DONE;
+}
+
+static int carry_out(const struct arguments *a, squall_convert_plan *plan, struct listener *listener)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct squall_convert_result result;
+    int status = squall_convert_run(plan, &result, &err);
+    progress_end(&listener->progress);
+    if (status) {
+        int code = fail_with(&err);
+        if (code >= EXIT_SIGNAL)
+            complain("The store is whole as far as it goes; the same command goes on where this one stopped.");
+        return code;
+    }
+    if (a->json)
+        fputs(result.json, stdout);
+    else if (!a->quiet)
+        fputs(result.text, stdout);
+    bool all_good = !result.news && !result.units_failed && !(a->strict && result.bad_inputs);
+    squall_convert_result_done(&result);
+    return all_good ? EXIT_DONE : EXIT_INPUTS;
+}
+
+static struct squall_convert_options options_of(const struct arguments *a, const struct path_list *sources)
+{
+    return (struct squall_convert_options){
+        .sources = (const char *const *)sources->paths,
+        .source_count = sources->count,
+        .destination = a->positional.items[a->positional.count - 1],
+        .chunks = a->chunks,
+        .dtype = a->dtype,
+        .on_overflow = a->on_overflow,
+        .codec = a->codec,
+        .select = a->select.items,
+        .select_count = a->select.count,
+        .rename = a->rename.items,
+        .rename_count = a->rename.count,
+        .coarsen = a->coarsen,
+        .every = a->every,
+        .stack = a->stack,
+        .stack_name = a->stack_name,
+        .overwrite = a->overwrite,
+        .strict = a->strict,
+    };
+}
+
+int run_convert(const struct arguments *a)
+{
+    if (a->stack_name && !a->stack) {
+        complain("squall convert: --stack-name goes with --stack variable");
+        return EXIT_USAGE;
+    }
+    if (a->strict && a->keep_going) {
+        complain("squall convert: --strict and --keep-going exclude each other");
+        return EXIT_USAGE;
+    }
+    int code = EXIT_FAILED;
+    struct path_list sources = {0};
+    squall_convert_plan *plan = NULL;
+    squall_context *ctx = collect_sources(a, &sources) ? context_new(a) : NULL;
+    struct listener listener = {.arguments = a};
+    progress_begin(&listener.progress, a);
+    if (ctx) {
+        struct squall_convert_options wanted = options_of(a, &sources);
+        struct squall_convert_events events = {.message = on_message, .progress = on_progress, .user = &listener};
+        struct squall_error err = SQUALL_ERROR_INIT;
+        if (squall_convert_plan_new(ctx, &wanted, &events, &plan, &err))
+            code = fail_with(&err);
+        else
+            code = a->dry_run ? print_plan(a, plan) : carry_out(a, plan, &listener);
+    }
+    squall_convert_plan_free(plan);
+    squall_context_free(ctx);
+    path_list_done(&sources);
+    return code;
+}
+
+static void print_report(const struct arguments *a, char *text, char *json)
+{
+    fputs(a->json ? json : text, stdout);
+    free(text);
+    free(json);
+}
+
+int run_status(const struct arguments *a)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    char *text, *json;
+    squall_context *ctx = context_new(a);
+    if (!ctx)
+        return EXIT_FAILED;
+    int code = squall_status_report(ctx, a->positional.items[0], &text, &json, &err) ? fail_with(&err) : EXIT_DONE;
+    if (code == EXIT_DONE)
+        print_report(a, text, json);
+    squall_context_free(ctx);
+    return code;
+}
+
+int run_verify(const struct arguments *a)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    char *text, *json;
+    uint64_t bad = 0;
+    squall_context *ctx = context_new(a);
+    if (!ctx)
+        return EXIT_FAILED;
+    struct listener listener = {.arguments = a};
+    progress_begin(&listener.progress, a);
+    struct squall_convert_events events = {.message = on_message, .progress = on_progress, .user = &listener};
+    int status = squall_verify_report(ctx, a->positional.items[0], &events, &bad, &text, &json, &err);
+    progress_end(&listener.progress);
+    int code = status ? fail_with(&err) : bad ? EXIT_DAMAGE : EXIT_DONE;
+    if (!status)
+        print_report(a, text, json);
+    squall_context_free(ctx);
+    return code;
+}

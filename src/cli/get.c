@@ -1,0 +1,283 @@
+/* squall get: values of an array or of one GRIB field, as CSV or .npy. */
+#include "box.h"
+#include "commands.h"
+#include "npy.h"
+#include "output.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static float half_to_float(uint16_t half)
+{
+    int exponent = half >> 10 & 31;
+    double mantissa = half & 1023, value;
+    if (exponent == 31)
+        value = mantissa > 0 ? NAN : INFINITY;
+    else
+        value = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
+    return (float)(half & 0x8000 ? -value : value);
+}
+
+static void print_float(FILE *out, float value)
+{
+    char text[SHORT_TEXT_BYTES];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value)
+            break;
+    }
+    fputs(isnan(value) ? "nan" : text, out);
+}
+
+/* One element, in the fewest digits that read back. Text is quoted where CSV needs it. */
+static void print_element(FILE *out, enum squall_type type, const void *values, size_t i)
+{
+    char text[SHORT_TEXT_BYTES];
+    switch (type) {
+    case SQUALL_BOOL:
+        fputs(((const uint8_t *)values)[i] ? "true" : "false", out);
+        return;
+    case SQUALL_INT8:
+        fprintf(out, "%d", ((const int8_t *)values)[i]);
+        return;
+    case SQUALL_INT16:
+        fprintf(out, "%d", ((const int16_t *)values)[i]);
+        return;
+    case SQUALL_INT32:
+        fprintf(out, "%ld", (long)((const int32_t *)values)[i]);
+        return;
+    case SQUALL_INT64:
+        fprintf(out, "%lld", (long long)((const int64_t *)values)[i]);
+        return;
+    case SQUALL_UINT8:
+        fprintf(out, "%u", ((const uint8_t *)values)[i]);
+        return;
+    case SQUALL_UINT16:
+        fprintf(out, "%u", ((const uint16_t *)values)[i]);
+        return;
+    case SQUALL_UINT32:
+        fprintf(out, "%lu", (unsigned long)((const uint32_t *)values)[i]);
+        return;
+    case SQUALL_UINT64:
+        fprintf(out, "%llu", (unsigned long long)((const uint64_t *)values)[i]);
+        return;
+    case SQUALL_FLOAT16:
+        print_float(out, half_to_float(((const uint16_t *)values)[i]));
+        return;
+    case SQUALL_FLOAT32:
+        print_float(out, ((const float *)values)[i]);
+        return;
+    case SQUALL_FLOAT64:
+        fputs(isnan(((const double *)values)[i]) ? "nan" : number_text(((const double *)values)[i], text), out);
+        return;
+    case SQUALL_STRING:
+        break;
+    }
+    const char *string = ((char *const *)values)[i];
+    if (!strpbrk(string, ",\"\n")) {
+        fputs(string, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *string; string++)
+        fprintf(out, *string == '"' ? "\"\"" : "%c", *string);
+    fputc('"', out);
+}
+
+/* What was read, and what labels its rows in CSV. */
+struct block {
+    const char *name;
+    enum squall_type type;
+    unsigned rank;
+    uint64_t shape[SQUALL_RANK_MAX];
+    const char *dims[SQUALL_RANK_MAX];
+    double *labels[SQUALL_RANK_MAX]; /* along each dimension; NULL: indices */
+    bool is_time[SQUALL_RANK_MAX];
+    void *values;
+    size_t count;
+};
+
+static void block_done(struct block *b)
+{
+    if (b->type == SQUALL_STRING && b->values)
+        for (size_t i = 0; i < b->count; i++)
+            free(((char **)b->values)[i]);
+    free(b->values);
+    for (unsigned d = 0; d < b->rank; d++)
+        free(b->labels[d]);
+}
+
+static void print_label(FILE *out, const struct block *b, unsigned d, uint64_t index)
+{
+    char text[SHORT_TEXT_BYTES];
+    if (!b->labels[d])
+        fprintf(out, "%llu", (unsigned long long)index);
+    else if (b->is_time[d])
+        fputs(time_text((int64_t)b->labels[d][index], text), out);
+    else
+        fputs(number_text(b->labels[d][index], text), out);
+}
+
+static void write_csv(FILE *out, const struct block *b)
+{
+    uint64_t at[SQUALL_RANK_MAX] = {0};
+    for (unsigned d = 0; d < b->rank; d++)
+        fprintf(out, "%s,", b->dims[d]);
+    fprintf(out, "%s\n", b->name);
+    for (size_t i = 0; i < b->count && !ferror(out); i++) {
+        for (unsigned d = 0; d < b->rank; d++) {
+            print_label(out, b, d, at[d]);
+            fputc(',', out);
+        }
+        print_element(out, b->type, b->values, i);
+        fputc('\n', out);
+        for (unsigned d = b->rank; d-- > 0 && ++at[d] == b->shape[d];)
+            at[d] = 0;
+    }
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && !strcmp(text + length - tail, end);
+}
+
+static int write_block(const struct arguments *a, const struct block *b)
+{
+    const char *path = a->output ? a->output : "-";
+    if (!strcmp(path, "-")) {
+        write_csv(stdout, b);
+        return EXIT_DONE;
+    }
+    if (ends_with(path, ".npy"))
+        return npy_write(path, b->type, b->rank, b->shape, b->values) ? EXIT_DONE : EXIT_FAILED;
+    FILE *f = fopen(path, "we");
+    if (!f) {
+        complain("squall: %s: %s", path, strerror(errno));
+        return EXIT_FAILED;
+    }
+    write_csv(f, b);
+    bool failed = ferror(f) != 0;
+    if (fclose(f) != 0 || failed) {
+        complain("squall: %s: writing failed: %s", path, strerror(errno));
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+static bool output_is_known(const struct arguments *a)
+{
+    const char *path = a->output ? a->output : "-";
+    return !strcmp(path, "-") || ends_with(path, ".npy") || ends_with(path, ".csv") ||
+           complain("squall get: -o %s: FILE.npy, FILE.csv or - is wanted", path);
+}
+
+static int get_field(const struct arguments *a, squall_context *ctx)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    squall_grib_list *list = NULL;
+    struct block b = {.type = SQUALL_FLOAT32};
+    int code = EXIT_FAILED;
+    if (squall_grib_list_open(ctx, a->positional.items, 1, &list, &err))
+        return fail_with(&err);
+    size_t count = squall_grib_list_count(list);
+    if (a->field > count) {
+        for (size_t i = 0; i < squall_grib_list_problem_count(list); i++)
+            warn_line("%s: %s", squall_grib_list_problem(list, i).path, squall_grib_list_problem(list, i).message);
+        complain("squall get: %s has %zu fields, no number %u", a->positional.items[0], count, a->field);
+        goto done;
+    }
+    struct squall_grib_field field = squall_grib_list_field(list, a->field - 1);
+    b.name = field.short_name;
+    b.rank = field.rows ? 2 : 1;
+    b.shape[0] = field.rows ? field.rows : field.point_count;
+    b.shape[1] = field.columns;
+    b.dims[0] = field.rows ? "row" : "value";
+    b.dims[1] = "column";
+    b.count = field.point_count;
+    b.values = malloc(field.point_count * sizeof(float) + 1);
+    if (!b.values)
+        complain("squall: out of memory for %llu points", (unsigned long long)field.point_count);
+    else if (squall_grib_list_read(list, a->field - 1, b.values, &err))
+        code = fail_with(&err);
+    else
+        code = write_block(a, &b);
+done:
+    block_done(&b);
+    squall_grib_list_close(list);
+    return code;
+}
+
+/* Shape and labels of what the box leaves. */
+static void label_block(squall_dataset *ds, const struct squall_array_info *info, const struct box *box, struct block *b)
+{
+    b->count = 1;
+    for (unsigned d = 0; d < info->rank; d++) {
+        b->count *= box->selection.count[d];
+        if (box->dropped[d])
+            continue;
+        unsigned to = b->rank++;
+        b->dims[to] = info->dims[d][0] ? info->dims[d] : "index";
+        b->shape[to] = box->selection.count[d];
+        b->is_time[to] = coordinate_is_time(ds, info->dims[d]);
+        double *all = coordinate_values(ds, info->dims[d], info->shape[d]);
+        for (uint64_t i = 0; all && i < b->shape[to]; i++)
+            all[i] = all[box->selection.start[d] + i * box->selection.step[d]];
+        b->labels[to] = all;
+    }
+}
+
+static int get_array(const struct arguments *a, squall_context *ctx)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    squall_dataset *ds = NULL;
+    squall_array *array;
+    struct box box;
+    struct block b = {0};
+    int code = EXIT_USAGE;
+    if (squall_dataset_open(ctx, a->positional.items[0], &ds, &err) || squall_dataset_array(ds, a->positional.items[1], &array, &err)) {
+        code = fail_with(&err);
+    } else if (box_parse(ds, array, a->selection, a->nearest, &box)) {
+        struct squall_array_info info = squall_array_info(array);
+        b.name = info.name;
+        b.type = info.type;
+        label_block(ds, &info, &box, &b);
+        b.values = calloc(b.count ? b.count : 1, squall_type_size(info.type));
+        if (!b.values) {
+            complain("squall: out of memory for %zu values; choose fewer with -s", b.count);
+            code = EXIT_FAILED;
+        } else if (squall_array_read(array, &box.selection, b.values, NULL, &err)) {
+            b.type = SQUALL_BOOL; /* what strings there are after a failure is unspecified: nothing to free */
+            code = fail_with(&err);
+        } else {
+            code = write_block(a, &b);
+        }
+    }
+    block_done(&b);
+    squall_dataset_close(ds);
+    return code;
+}
+
+int run_get(const struct arguments *a)
+{
+    if (!output_is_known(a))
+        return EXIT_USAGE;
+    if (a->field ? a->positional.count != 1 : a->positional.count != 2) {
+        complain(a->field ? "squall get: --field takes the place of NAME"
+                          : "squall get: which array? squall info %s names them; or --field N for one GRIB field",
+                 a->positional.items[0]);
+        return EXIT_USAGE;
+    }
+    if (a->field && (a->selection || a->nearest)) {
+        complain("squall get: -s and --nearest choose from an array; --field gives a field whole");
+        return EXIT_USAGE;
+    }
+    squall_context *ctx = context_new(a);
+    if (!ctx)
+        return EXIT_FAILED;
+    int code = a->field ? get_field(a, ctx) : get_array(a, ctx);
+    squall_context_free(ctx);
+    return code;
+}

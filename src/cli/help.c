@@ -1,0 +1,168 @@
+/* Help, the manual page and shell completion, all from the table of options. */
+#include "commands.h"
+#include "output.h"
+#include <stdio.h>
+#include <string.h>
+
+void print_usage(FILE *out)
+{
+    fputs("squall: gridded weather and climate data between files and memory\n\nusage: squall COMMAND [OPTIONS]\n\n", out);
+    for (size_t i = 0; i < command_count; i++)
+        fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].summary);
+    fputs("\nsquall help COMMAND tells more. Exit codes: 0 done, 1 failed, 2 usage, 3 done but some inputs were bad or ignored,\n"
+          "4 refused (in use, or planned differently), 5 damage found, 130 interrupted.\n",
+          out);
+}
+
+static void print_option(FILE *out, const struct option *o)
+{
+    char head[SHORT_TEXT_BYTES], letter[8] = "    ";
+    if (o->letter)
+        snprintf(letter, sizeof letter, "-%c, ", o->letter);
+    snprintf(head, sizeof head, "%s--%s%s%s", letter, o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+    fprintf(out, "  %-34s %s\n", head, o->help);
+}
+
+void print_command_help(FILE *out, const struct command *c)
+{
+    fprintf(out, "usage: squall %s %s [OPTIONS]\n\n%s\n", c->name, c->operands, c->description);
+    for (int common = 0; common < 2; common++) {
+        fputs(common ? "\nEverywhere:\n" : "\n", out);
+        for (size_t i = 0; i < option_count; i++)
+            if (option_belongs(&options[i], c) && option_is_common(&options[i]) == common)
+                print_option(out, &options[i]);
+    }
+}
+
+/* Texts in a manual page: a dash is escaped, a line must not begin with a dot. */
+static void print_roff(FILE *out, const char *text)
+{
+    for (const char *p = text; *p; p++) {
+        if (*p == '-' || *p == '\\')
+            fputc('\\', out);
+        if (*p == '\n' && p[1] == '.')
+            fputs("\n\\&", out);
+        else
+            fputc(*p, out);
+    }
+}
+
+static void print_man_command(FILE *out, const struct command *c)
+{
+    fprintf(out, ".SS squall %s %s\n", c->name, c->operands);
+    print_roff(out, c->description[0] ? c->description : c->summary);
+    fputc('\n', out);
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *o = &options[i];
+        if (!option_belongs(o, c) || option_is_common(o))
+            continue;
+        fprintf(out, ".TP\n\\fB\\-\\-%s\\fR %s\n", o->name, o->argument ? o->argument : "");
+        print_roff(out, o->help);
+        fputc('\n', out);
+    }
+}
+
+static void print_man(FILE *out)
+{
+    fprintf(out,
+            ".TH SQUALL 1 \"\" \"squall %s\" \"User Commands\"\n.SH NAME\nsquall \\- gridded weather and climate data between files and "
+            "memory\n",
+            SQUALL_VERSION);
+    fputs(".SH SYNOPSIS\n\\fBsquall\\fR COMMAND [OPTIONS]\n.SH COMMANDS\n", out);
+    for (size_t i = 0; i < command_count; i++)
+        print_man_command(out, &commands[i]);
+    fputs(".SH OPTIONS EVERYWHERE\n", out);
+    for (size_t i = 0; i < option_count; i++)
+        if (option_is_common(&options[i])) {
+            fprintf(out, ".TP\n\\fB\\-\\-%s\\fR %s\n", options[i].name, options[i].argument ? options[i].argument : "");
+            print_roff(out, options[i].help);
+            fputc('\n', out);
+        }
+    fputs(".SH EXIT STATUS\n0 done; 1 failed; 2 usage; 3 done, but some inputs were bad or ignored; 4 refused (in use, or planned "
+          "differently);\n"
+          "5 damage found; 130 or 143 interrupted (a conversion goes on when the same command is run again).\n",
+          out);
+}
+
+int run_help(const struct arguments *a)
+{
+    if (a->man) {
+        print_man(stdout);
+        return EXIT_DONE;
+    }
+    if (a->positional.count == 0) {
+        print_usage(stdout);
+        return EXIT_DONE;
+    }
+    const struct command *c = command_named(a->positional.items[0]);
+    if (!c) {
+        complain("squall help: no command %s (squall help lists them)", a->positional.items[0]);
+        return EXIT_USAGE;
+    }
+    print_command_help(stdout, c);
+    return EXIT_DONE;
+}
+
+static void print_words(const struct command *c)
+{
+    for (size_t i = 0; i < option_count; i++)
+        if (option_belongs(&options[i], c))
+            printf(" --%s", options[i].name);
+}
+
+static void complete_bash(void)
+{
+    puts("_squall() {\n    local word=${COMP_WORDS[COMP_CWORD]} words\n    if [ \"$COMP_CWORD\" -eq 1 ]; then");
+    fputs("        words=\"--version", stdout);
+    for (size_t i = 0; i < command_count; i++)
+        printf(" %s", commands[i].name);
+    puts("\"\n    else\n        case ${COMP_WORDS[1]} in");
+    for (size_t i = 0; i < command_count; i++) {
+        printf("        %s) words=\"", commands[i].name);
+        print_words(&commands[i]);
+        puts("\" ;;");
+    }
+    puts("        esac\n    fi\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\ncomplete -o default -F _squall squall");
+}
+
+static void complete_zsh(void)
+{
+    puts("#compdef squall\nif (( CURRENT == 2 )); then\n    local -a commands=(");
+    for (size_t i = 0; i < command_count; i++)
+        printf("        '%s:%s'\n", commands[i].name, commands[i].summary);
+    puts("    )\n    _describe command commands\n    return\nfi\ncase $words[2] in");
+    for (size_t i = 0; i < command_count; i++) {
+        printf("%s) _arguments '*:file:_files'", commands[i].name);
+        for (size_t k = 0; k < option_count; k++)
+            if (option_belongs(&options[k], &commands[i]))
+                printf(" '--%s%s'", options[k].name, options[k].argument ? "=:value:_files" : "");
+        puts(" ;;");
+    }
+    puts("esac");
+}
+
+static void complete_fish(void)
+{
+    for (size_t i = 0; i < command_count; i++) {
+        printf("complete -c squall -n __fish_use_subcommand -a %s -d '%s'\n", commands[i].name, commands[i].summary);
+        for (size_t k = 0; k < option_count; k++)
+            if (option_belongs(&options[k], &commands[i]))
+                printf("complete -c squall -n '__fish_seen_subcommand_from %s' -l %s%s -d '%s'\n", commands[i].name, options[k].name,
+                       options[k].argument ? " -r" : "", options[k].help);
+    }
+}
+
+int run_completion(const struct arguments *a)
+{
+    static const struct {
+        const char *name;
+        void (*print)(void);
+    } shells[] = {{"bash", complete_bash}, {"zsh", complete_zsh}, {"fish", complete_fish}};
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (!strcmp(a->positional.items[0], shells[i].name)) {
+            shells[i].print();
+            return EXIT_DONE;
+        }
+    complain("squall completion: no shell %s; bash, zsh and fish are known", a->positional.items[0]);
+    return EXIT_USAGE;
+}

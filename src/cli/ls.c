@@ -1,0 +1,359 @@
+/* squall ls: a row per GRIB field or per array. The table of columns serves -p, -w, the header line and JSON. */
+#include "commands.h"
+#include "output.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COLUMN_LIMIT = 40, CELL_BYTES = 256 };
+
+/* One row: a field, or an array where array is set. */
+struct row {
+    const struct squall_grib_field *field;
+    const struct squall_array_info *array;
+    const char *path;
+    size_t number; /* from 1, within the file */
+};
+
+struct column {
+    const char *key;
+    int width; /* on a terminal; negative: left-aligned */
+    bool is_text;
+    void (*cell)(const struct row *r, char out[CELL_BYTES]);
+};
+
+#define TEXT_CELL(name, expression)                                                                                                        \
+    static void name(const struct row *r, char out[CELL_BYTES])                                                                            \
+    {                                                                                                                                      \
+        const char *text = (expression);                                                                                                   \
+        snprintf(out, CELL_BYTES, "%s", text ? text : "-");                                                                                \
+    }
+#define NUMBER_CELL(name, expression)                                                                                                      \
+    static void name(const struct row *r, char out[CELL_BYTES])                                                                            \
+    {                                                                                                                                      \
+        snprintf(out, CELL_BYTES, "%" PRId64, (int64_t)(expression));                                                                      \
+    }
+
+NUMBER_CELL(cell_number, r->number)
+NUMBER_CELL(cell_offset, r->field->offset)
+NUMBER_CELL(cell_size, r->field->size_bytes)
+NUMBER_CELL(cell_param_id, r->field->param_id)
+NUMBER_CELL(cell_centre, r->field->centre)
+NUMBER_CELL(cell_edition, r->field->edition)
+NUMBER_CELL(cell_bits, r->field->bits_per_value)
+NUMBER_CELL(cell_points, r->field->point_count)
+TEXT_CELL(cell_short_name, r->field->short_name)
+TEXT_CELL(cell_name, r->field->name)
+TEXT_CELL(cell_units, r->field->units)
+TEXT_CELL(cell_cf_name, r->field->cf_name)
+TEXT_CELL(cell_level_type, r->field->level_type)
+TEXT_CELL(cell_step_type, r->field->step_type)
+TEXT_CELL(cell_packing, r->field->packing)
+TEXT_CELL(cell_grid, r->field->grid)
+TEXT_CELL(cell_path, r->path)
+TEXT_CELL(cell_reason, r->field->unsupported)
+TEXT_CELL(cell_array_name, r->array->name)
+TEXT_CELL(cell_array_codecs, r->array->codecs)
+TEXT_CELL(cell_array_reason, r->array->unsupported)
+
+static void cell_member(const struct row *r, char out[CELL_BYTES])
+{
+    snprintf(out, CELL_BYTES, r->field->number < 0 ? "-" : "%d", (int)r->field->number);
+}
+
+/* 850, or 0-10 for a layer */
+static void cell_level(const struct row *r, char out[CELL_BYTES])
+{
+    char top[SHORT_TEXT_BYTES], bottom[SHORT_TEXT_BYTES];
+    if (isnan(r->field->level))
+        snprintf(out, CELL_BYTES, "-");
+    else if (isnan(r->field->level_bottom))
+        snprintf(out, CELL_BYTES, "%s", number_text(r->field->level, top));
+    else
+        snprintf(out, CELL_BYTES, "%s-%s", number_text(r->field->level, top), number_text(r->field->level_bottom, bottom));
+}
+
+/* hours, minutes (90m) or seconds (10s); an interval as 0-6 */
+static void cell_step(const struct row *r, char out[CELL_BYTES])
+{
+    char begin[SHORT_TEXT_BYTES], end[SHORT_TEXT_BYTES];
+    duration_text(r->field->step_end_s, end);
+    if (r->field->step_begin_s == r->field->step_end_s)
+        snprintf(out, CELL_BYTES, "%s", end);
+    else
+        snprintf(out, CELL_BYTES, "%s-%s", duration_text(r->field->step_begin_s, begin), end);
+}
+
+static void cell_date(const struct row *r, char out[CELL_BYTES])
+{
+    char text[SHORT_TEXT_BYTES];
+    snprintf(out, CELL_BYTES, "%s", time_text(r->field->reference_time_s, text));
+}
+
+static void cell_array_type(const struct row *r, char out[CELL_BYTES])
+{
+    snprintf(out, CELL_BYTES, "%s", squall_type_name(r->array->type));
+}
+
+static void list_lengths(const uint64_t *lengths, const char *const *dims, unsigned rank, char out[CELL_BYTES])
+{
+    size_t at = (size_t)snprintf(out, CELL_BYTES, "(");
+    for (unsigned d = 0; d < rank && at < CELL_BYTES; d++)
+        at += (size_t)snprintf(out + at, CELL_BYTES - at, "%s%s%s%" PRIu64, d ? ", " : "", dims ? dims[d] : "",
+                               dims && dims[d][0] ? "=" : "", lengths[d]);
+    if (at < CELL_BYTES)
+        snprintf(out + at, CELL_BYTES - at, ")");
+}
+
+static void cell_array_shape(const struct row *r, char out[CELL_BYTES])
+{
+    list_lengths(r->array->shape, r->array->dims, r->array->rank, out);
+}
+
+static void cell_array_chunks(const struct row *r, char out[CELL_BYTES])
+{
+    list_lengths(r->array->chunks, NULL, r->array->rank, out);
+}
+
+static const struct column field_columns[] = {
+    {"number", 6, false, cell_number},
+    {"offset", 10, false, cell_offset},
+    {"size", 9, false, cell_size},
+    {"shortName", -10, true, cell_short_name},
+    {"typeOfLevel", -20, true, cell_level_type},
+    {"level", 7, true, cell_level},
+    {"step", 6, true, cell_step},
+    {"stepType", -8, true, cell_step_type},
+    {"date", -19, true, cell_date},
+    {"member", 6, true, cell_member},
+    {"packing", -12, true, cell_packing},
+    {"bits", 4, false, cell_bits},
+    {"grid", -10, true, cell_grid},
+    {"reason", -1, true, cell_reason}, /* these by default, the rest on request */
+    {"name", -30, true, cell_name},
+    {"paramId", 7, false, cell_param_id},
+    {"units", -12, true, cell_units},
+    {"cfName", -30, true, cell_cf_name},
+    {"centre", 6, false, cell_centre},
+    {"edition", 7, false, cell_edition},
+    {"points", 9, false, cell_points},
+    {"path", -1, true, cell_path},
+};
+enum { FIELD_COLUMNS = sizeof field_columns / sizeof *field_columns, FIELD_DEFAULTS = 14 };
+
+static const struct column array_columns[] = {
+    {"name", -24, true, cell_array_name},
+    {"type", -8, true, cell_array_type},
+    {"shape", -44, true, cell_array_shape},
+    {"chunks", -24, true, cell_array_chunks},
+    {"codecs", -30, true, cell_array_codecs},
+    {"reason", -1, true, cell_array_reason},
+    {"path", -1, true, cell_path},
+};
+enum { ARRAY_COLUMNS = sizeof array_columns / sizeof *array_columns, ARRAY_DEFAULTS = 6 };
+
+struct listing {
+    const struct arguments *arguments;
+    const struct column *columns[COLUMN_LIMIT]; /* to print */
+    size_t column_count;
+    const struct column *known;
+    size_t known_count;
+    size_t rows; /* printed so far */
+};
+
+static const struct column *find_column(const struct listing *l, const char *key, size_t length)
+{
+    for (size_t i = 0; i < l->known_count; i++)
+        if (strlen(l->known[i].key) == length && !strncmp(l->known[i].key, key, length))
+            return &l->known[i];
+    return NULL;
+}
+
+static bool unknown_key(const struct listing *l, const char *key, size_t length)
+{
+    fprintf(stderr, "squall ls: no key %.*s; there are", (int)length, key);
+    for (size_t i = 0; i < l->known_count; i++)
+        fprintf(stderr, " %s", l->known[i].key);
+    fputc('\n', stderr);
+    return false;
+}
+
+/* Which columns to print, and whether every key of -w is one. */
+static bool choose_columns(struct listing *l, size_t default_count)
+{
+    const char *keys = l->arguments->print_keys;
+    for (size_t i = 0; !keys && i < default_count; i++)
+        l->columns[l->column_count++] = &l->known[i];
+    while (keys && *keys) {
+        size_t length = strcspn(keys, ",");
+        const struct column *c = find_column(l, keys, length);
+        if (!c || l->column_count == COLUMN_LIMIT)
+            return unknown_key(l, keys, length);
+        l->columns[l->column_count++] = c;
+        keys += length + (keys[length] == ',');
+    }
+    for (size_t i = 0; i < l->arguments->where.count; i++)
+        for (const char *rule = l->arguments->where.items[i]; *rule;) {
+            size_t length = strcspn(rule, ","), key = strcspn(rule, "=");
+            if (key >= length)
+                return complain("squall ls: -w %s: KEY=VALUE is wanted", rule);
+            if (!find_column(l, rule, key))
+                return unknown_key(l, rule, key);
+            rule += length + (rule[length] == ',');
+        }
+    return true;
+}
+
+/* Is the cell one of a|b|c? Numbers are equal by value: level=500 finds 500.0. */
+static bool cell_matches(const char *cell, const char *wanted, size_t length)
+{
+    for (const char *end = wanted + length; wanted < end;) {
+        size_t part = strcspn(wanted, "|");
+        if (part > (size_t)(end - wanted))
+            part = (size_t)(end - wanted);
+        if (strlen(cell) == part && !strncmp(cell, wanted, part))
+            return true;
+        char *cell_end, *wanted_end;
+        double a = strtod(cell, &cell_end), b = strtod(wanted, &wanted_end);
+        if (cell[0] && !*cell_end && wanted_end == wanted + part && part && a == b)
+            return true;
+        wanted += part + 1;
+    }
+    return false;
+}
+
+static bool row_is_wanted(const struct listing *l, const struct row *r)
+{
+    char cell[CELL_BYTES];
+    for (size_t i = 0; i < l->arguments->where.count; i++)
+        for (const char *rule = l->arguments->where.items[i]; *rule;) {
+            size_t length = strcspn(rule, ","), key = strcspn(rule, "=");
+            find_column(l, rule, key)->cell(r, cell);
+            if (!cell_matches(cell, rule + key + 1, length - key - 1))
+                return false;
+            rule += length + (rule[length] == ',');
+        }
+    return true;
+}
+
+static void print_header(const struct listing *l)
+{
+    for (size_t i = 0; i < l->column_count; i++)
+        printf("%*s%s", l->columns[i]->width, l->columns[i]->key, i + 1 < l->column_count ? " " : "\n");
+}
+
+static void print_row_json(struct listing *l, const struct row *r)
+{
+    char cell[CELL_BYTES];
+    fputs(l->rows ? ",\n {" : "[\n {", stdout);
+    for (size_t i = 0; i < l->column_count; i++) {
+        const struct column *c = l->columns[i];
+        c->cell(r, cell);
+        printf("%s\"%s\": ", i ? ", " : "", c->key);
+        if (c->is_text)
+            print_json_string(stdout, strcmp(cell, "-") ? cell : NULL);
+        else
+            fputs(cell, stdout);
+    }
+    fputc('}', stdout);
+}
+
+static void print_row(struct listing *l, const struct row *r)
+{
+    char cell[CELL_BYTES];
+    if (!row_is_wanted(l, r))
+        return;
+    if (l->arguments->json) {
+        print_row_json(l, r);
+        l->rows++;
+        return;
+    }
+    if (l->rows == 0 && isatty(STDOUT_FILENO))
+        print_header(l);
+    for (size_t i = 0; i < l->column_count; i++) {
+        const struct column *c = l->columns[i];
+        c->cell(r, cell);
+        bool last = i + 1 == l->column_count;
+        if (last)
+            printf("%s\n", cell);
+        else
+            printf("%*s ", c->width, cell);
+    }
+    l->rows++;
+}
+
+static int list_arrays(struct listing *l, squall_dataset *ds, const char *path)
+{
+    size_t count = squall_dataset_info(ds).array_count;
+    for (size_t i = 0; i < count; i++) {
+        struct squall_array_info info = squall_array_info(squall_dataset_array_at(ds, i));
+        print_row(l, &(struct row){.array = &info, .path = path, .number = i + 1});
+    }
+    return EXIT_DONE;
+}
+
+static int list_fields(struct listing *l, squall_context *ctx)
+{
+    const struct text_list *paths = &l->arguments->positional;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    squall_grib_list *list;
+    if (squall_grib_list_open(ctx, paths->items, paths->count, &list, &err))
+        return fail_with(&err);
+    const char *path = NULL;
+    size_t number = 0, count = squall_grib_list_count(list), problems = squall_grib_list_problem_count(list);
+    for (size_t i = 0; i < count && !interrupted(); i++) {
+        struct squall_grib_field field = squall_grib_list_field(list, i);
+        number = field.path == path ? number + 1 : 1;
+        path = field.path;
+        print_row(l, &(struct row){.field = &field, .path = path, .number = number});
+    }
+    for (size_t i = 0; i < problems; i++) {
+        struct squall_grib_problem p = squall_grib_list_problem(list, i);
+        warn_line("%s: %s", p.path, p.message);
+    }
+    squall_grib_list_close(list);
+    if (interrupted())
+        return EXIT_SIGNAL + interrupted();
+    return !problems ? EXIT_DONE : count ? EXIT_INPUTS : EXIT_FAILED;
+}
+
+/* Is there a Zarr store at this path? Then the rows are arrays. */
+static bool is_folder_store(squall_context *ctx, const char *path, squall_dataset **ret)
+{
+    char probe[4096];
+    static const char *const MARKS[] = {"zarr.json", ".zgroup", ".zarray", ".zmetadata"};
+    for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++) {
+        snprintf(probe, sizeof probe, "%s/%s", path, MARKS[i]);
+        if (access(probe, F_OK) == 0)
+            return squall_dataset_open(ctx, path, ret, NULL) == 0;
+    }
+    return false;
+}
+
+int run_ls(const struct arguments *a)
+{
+    squall_context *ctx = context_new(a);
+    if (!ctx)
+        return EXIT_FAILED;
+    static char buffer[1 << 16];
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    struct listing l = {.arguments = a, .known = field_columns, .known_count = FIELD_COLUMNS};
+    squall_dataset *ds = NULL;
+    int code = EXIT_USAGE;
+    if (a->positional.count == 1 && is_folder_store(ctx, a->positional.items[0], &ds)) {
+        l.known = array_columns;
+        l.known_count = ARRAY_COLUMNS;
+        if (choose_columns(&l, ARRAY_DEFAULTS))
+            code = list_arrays(&l, ds, a->positional.items[0]);
+    } else if (choose_columns(&l, FIELD_DEFAULTS)) {
+        code = list_fields(&l, ctx);
+    }
+    if (a->json && code != EXIT_USAGE && code != EXIT_FAILED)
+        fputs(l.rows ? "\n]\n" : "[]\n", stdout);
+    squall_dataset_close(ds);
+    squall_context_free(ctx);
+    return code;
+}

@@ -1,0 +1,86 @@
+/* The `squall` command: finds the command that is meant, parses what follows, and runs it. */
+#include "commands.h"
+#include "output.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+enum { ANY_NUMBER = 1 << 30 };
+
+const struct command commands[] = {
+    {"info", "PATH", 1, 1, "what a file or store is: dimensions, variables, attributes",
+     "Opens a Zarr store or a GRIB file (or a folder of GRIB files) and prints its structure; no data are read.", NULL, run_info},
+    {"ls", "PATH...", 1, ANY_NUMBER, "a line per array, or per GRIB field",
+     "Lists the fields of GRIB files, or the arrays of Zarr stores. On a terminal a line with the columns' names comes first.\n"
+     "Keys for -w and -p: number offset size shortName name paramId units cfName typeOfLevel level stepType step date\n"
+     "member centre edition packing bits grid points path reason.",
+     NAMES("where", "print"), run_ls},
+    {"get", "PATH [NAME]", 1, 2, "values of an array, or of one GRIB field",
+     "Prints values as CSV, or writes them to a file. NAME is a variable; with --field N it is left out.",
+     NAMES("selection", "nearest", "field", "output"), run_get},
+    {"convert", "SRC... DST", 2, ANY_NUMBER, "an archive of GRIB files into one Zarr store",
+     "SRC are files, folders, globs (quoted or not), or - for a list of paths on stdin. Running the same command again does only what is "
+     "missing\n"
+     "or has changed, so it can follow an archive that grows, and go on after an interruption.",
+     NAMES("chunks", "dtype", "on-overflow", "codec", "select", "rename", "coarsen", "every", "stack", "stack-name", "dry-run", "overwrite",
+           "strict", "keep-going"),
+     run_convert},
+    {"status", "DST", 1, 1, "what a converted store holds and lacks",
+     "A calendar of the runs, what is missing or failed and why, and the command that goes on.", NULL, run_status},
+    {"verify", "DST", 1, 1, "check every chunk of a store",
+     "Compares each chunk's length and checksum with its record; without records each chunk is decoded. Exit code 5 where one is damaged.",
+     NULL, run_verify},
+    {"bench", "PATH", 1, 1, "how fast this machine reads a file or store", "Reads everything three times and reports the best.",
+     NAMES("array"), run_bench},
+    {"completion", "bash|zsh|fish", 1, 1, "completion for a shell", "For example: squall completion bash > /etc/bash_completion.d/squall",
+     NULL, run_completion},
+    {"help", "[COMMAND]", 0, 1, "this text, or a command's", "", NAMES("man"), run_help},
+};
+const size_t command_count = sizeof commands / sizeof *commands;
+
+static int usage_error(const char *name)
+{
+    complain("squall: no command %s (squall help lists them)", name);
+    return EXIT_USAGE;
+}
+
+static int run_command(const struct command *c, int argc, char **argv)
+{
+    struct arguments a;
+    int code = EXIT_USAGE;
+    if (arguments_parse(c, argc, argv, &a)) {
+        if (a.help) {
+            print_command_help(stdout, c);
+            code = EXIT_DONE;
+        } else {
+            code = c->run(&a);
+        }
+    }
+    arguments_done(&a);
+    if (fflush(stdout) != 0 && code == EXIT_DONE) {
+        complain("squall: the results could not be written to stdout");
+        code = EXIT_FAILED;
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    catch_interrupts();
+    const char *first = argc > 1 ? argv[1] : "";
+    if (!strcmp(first, "--version")) {
+        printf("squall %s\n", squall_version());
+        return EXIT_DONE;
+    }
+    if (argc < 2) {
+        print_usage(stderr);
+        return EXIT_USAGE;
+    }
+    if (!strcmp(first, "--help") || !strcmp(first, "-h")) {
+        print_usage(stdout);
+        return EXIT_DONE;
+    }
+    const struct command *c = command_named(first);
+    return c ? run_command(c, argc - 2, argv + 2) : usage_error(first);
+}

@@ -1,0 +1,242 @@
+/* The option table and the parser over it. See options.h. */
+#include "options.h"
+
+#include "output.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct arguments, member)
+
+static const char *const COMMON[] = {"threads", "memory", "json", "quiet", "verbose", "help", NULL};
+
+const struct option options[] = {
+    {"where", 'w', OPTION_LIST, "KEY=VALUE,...", AT(where), "only rows whose keys have these values; a|b is either", NULL},
+    {"print", 'p', OPTION_TEXT, "KEYS", AT(print_keys), "the columns, separated by commas", NULL},
+    {"selection", 's', OPTION_TEXT, "DIM=RANGE,...", AT(selection), "indices along dimensions: 3, 0:10, 0:10:2, -1", NULL},
+    {"nearest", 0, OPTION_TEXT, "COORD=VALUE,...", AT(nearest), "the index whose coordinate is nearest: lat=51.5,lon=0", NULL},
+    {"field", 0, OPTION_COUNT, "N", AT(field), "one GRIB field by its number in `squall ls` (from 1)", NULL},
+    {"output", 'o', OPTION_TEXT, "FILE", AT(output), "FILE.npy, FILE.csv, or - for CSV on stdout (default)", NULL},
+    {"array", 0, OPTION_TEXT, "NAME", AT(array), "only this array", NULL},
+    {"chunks", 0, OPTION_TEXT, "DIM=N,...", AT(chunks), "chunk lengths; N or all (default: one init_time, all steps, ≤ 16 MiB)", NULL},
+    {"dtype", 0, OPTION_TEXT, "TYPE", AT(dtype), "float16, float32 or float64; or NAME=TYPE,...,TYPE", NULL},
+    {"on-overflow", 0, OPTION_TEXT, "WHAT", AT(on_overflow),
+     "a value that the type cannot hold: stop, infinity, or the greatest (default error)", "error|inf|clip"},
+    {"codec", 0, OPTION_TEXT, "CHAIN", AT(codec), "e.g. blosc:cname=zstd,clevel=5,shuffle=shuffle or zstd:level=3; chain with +", NULL},
+    {"select", 0, OPTION_LIST, "KEY=VALUE,...", AT(select), "only these fields: name=t2m|d2m,level=850; may be repeated", NULL},
+    {"rename", 0, OPTION_LIST, "OLD=NEW", AT(rename), "another name for a variable; may be repeated", NULL},
+    {"coarsen", 0, OPTION_TEXT, "y=N,x=N", AT(coarsen), "means over blocks of N points", NULL},
+    {"every", 0, OPTION_TEXT, "TIME", AT(every), "cadence of the runs, e.g. 6h (default: found from the runs)", NULL},
+    {"stack", 0, OPTION_TEXT, "variable", AT(stack), "one array with a dimension `variable` in place of one array a variable", "variable"},
+    {"stack-name", 0, OPTION_TEXT, "NAME", AT(stack_name), "name of the stacked array (default data)", NULL},
+    {"dry-run", 'n', OPTION_FLAG, NULL, AT(dry_run), "say what would be done, and do nothing", NULL},
+    {"overwrite", 0, OPTION_FLAG, NULL, AT(overwrite), "replace a store that squall made", NULL},
+    {"strict", 0, OPTION_FLAG, NULL, AT(strict), "write no unit that has a bad input, and exit with 3", NULL},
+    {"keep-going", 0, OPTION_FLAG, NULL, AT(keep_going), "a bad input costs only itself (default)", NULL},
+    {"threads", 0, OPTION_COUNT, "N", AT(threads), "threads to work with (default: as many as there are CPUs)", NULL},
+    {"memory", 0, OPTION_SIZE, "SIZE", AT(memory_bytes), "memory to keep to, e.g. 4G (default: half of what there is)", NULL},
+    {"json", 0, OPTION_FLAG, NULL, AT(json), "results as JSON", NULL},
+    {"quiet", 'q', OPTION_FLAG, NULL, AT(quiet), "no progress; only problems", NULL},
+    {"verbose", 'v', OPTION_FLAG, NULL, AT(verbose), "say more", NULL},
+    {"man", 0, OPTION_FLAG, NULL, AT(man), "the manual page, for man -l", NULL},
+    {"help", 'h', OPTION_FLAG, NULL, AT(help), "this text", NULL},
+};
+const size_t option_count = sizeof options / sizeof *options;
+
+static bool listed(const char *name, const char *const *names)
+{
+    for (; names && *names; names++)
+        if (!strcmp(*names, name))
+            return true;
+    return false;
+}
+
+bool option_is_common(const struct option *o)
+{
+    return listed(o->name, COMMON);
+}
+
+bool option_belongs(const struct option *o, const struct command *c)
+{
+    return option_is_common(o) || listed(o->name, c->option_names);
+}
+
+const struct command *command_named(const char *name)
+{
+    for (size_t i = 0; i < command_count; i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
+}
+
+bool size_parse(const char *text, uint64_t *ret_bytes)
+{
+    static const char UNITS[] = "KMGT";
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || !(value >= 0))
+        return false;
+    const char *unit = *end ? strchr(UNITS, *end & ~0x20) : NULL;
+    if (unit && *unit) {
+        for (const char *u = UNITS; u <= unit; u++)
+            value *= 1024;
+        end++;
+        if (*end == 'i')
+            end++;
+    }
+    if (*end == 'B')
+        end++;
+    if (*end || value >= 18e18)
+        return false;
+    *ret_bytes = (uint64_t)value;
+    return true;
+}
+
+static bool list_add(struct text_list *list, const char *text)
+{
+    const char **grown = realloc(list->items, (list->count + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    list->items = grown;
+    list->items[list->count++] = text;
+    return true;
+}
+
+static bool is_choice(const char *choices, const char *value)
+{
+    size_t length = strlen(value);
+    for (const char *c = choices; c; c = strchr(c, '|') ? strchr(c, '|') + 1 : NULL)
+        if (!strncmp(c, value, length) && (c[length] == '|' || !c[length]))
+            return true;
+    return false;
+}
+
+static bool set_value(const struct command *c, const struct option *o, const char *value, struct arguments *a)
+{
+    void *at = (char *)a + o->offset;
+    if (o->choices && !is_choice(o->choices, value))
+        return complain("squall %s: --%s %s: it takes %s", c->name, o->name, value, o->choices);
+    switch (o->kind) {
+    case OPTION_FLAG:
+        *(bool *)at = true;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)at = value;
+        return true;
+    case OPTION_LIST:
+        return list_add(at, value) || complain("squall %s: out of memory", c->name);
+    case OPTION_COUNT: {
+        char *end;
+        errno = 0;
+        unsigned long count = strtoul(value, &end, 10);
+        if (errno || *end || end == value || value[0] == '-' || count < 1 || count > 1000000000)
+            return complain("squall %s: --%s %s: a whole number from 1 is wanted", c->name, o->name, value);
+        *(unsigned *)at = (unsigned)count;
+        return true;
+    }
+    case OPTION_SIZE:
+        if (!size_parse(value, at) || *(uint64_t *)at == 0)
+            return complain("squall %s: --%s %s: a size is wanted, such as 512M or 4G", c->name, o->name, value);
+        return true;
+    }
+    return false;
+}
+
+static const struct option *find_option(const struct command *c, const char *name, size_t length, char letter)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *o = &options[i];
+        bool same = letter ? o->letter == letter : strlen(o->name) == length && !strncmp(o->name, name, length);
+        if (same && option_belongs(o, c))
+            return o;
+    }
+    return NULL;
+}
+
+/* How many letters differ, roughly: enough to find the option that was meant. */
+static bool looks_like(const char *a, const char *b)
+{
+    size_t same = 0;
+    while (a[same] && a[same] == b[same])
+        same++;
+    return same >= 3 || (same >= 1 && strlen(a) == strlen(b) && !strcmp(a + same + 1, b + same + 1));
+}
+
+static bool unknown_option(const struct command *c, const char *text)
+{
+    const char *name = text + strspn(text, "-");
+    for (size_t i = 0; text[1] == '-' && i < option_count; i++)
+        if (option_belongs(&options[i], c) && looks_like(name, options[i].name))
+            return complain("squall %s: no option %s; is --%s meant? (squall help %s)", c->name, text, options[i].name, c->name);
+    return complain("squall %s: no option %s (squall help %s lists them)", c->name, text, c->name);
+}
+
+/* argv[*at] begins with "--". */
+static bool parse_long(const struct command *c, int argc, char **argv, int *at, struct arguments *a)
+{
+    const char *name = argv[*at] + 2, *equals = strchr(name, '=');
+    const struct option *o = find_option(c, name, equals ? (size_t)(equals - name) : strlen(name), 0);
+    if (!o)
+        return unknown_option(c, argv[*at]);
+    if (o->kind == OPTION_FLAG)
+        return equals ? complain("squall %s: --%s takes no value", c->name, o->name) : set_value(c, o, NULL, a);
+    if (equals)
+        return set_value(c, o, equals + 1, a);
+    if (*at + 1 >= argc)
+        return complain("squall %s: --%s wants %s", c->name, o->name, o->argument);
+    return set_value(c, o, argv[++*at], a);
+}
+
+/* argv[*at] is one dash and letters: flags may be joined, a value may follow its letter at once. */
+static bool parse_short(const struct command *c, int argc, char **argv, int *at, struct arguments *a)
+{
+    for (const char *letter = argv[*at] + 1; *letter; letter++) {
+        const struct option *o = find_option(c, NULL, 0, *letter);
+        if (!o)
+            return unknown_option(c, argv[*at]);
+        if (o->kind == OPTION_FLAG) {
+            if (!set_value(c, o, NULL, a))
+                return false;
+            continue;
+        }
+        if (letter[1])
+            return set_value(c, o, letter + 1, a);
+        if (*at + 1 >= argc)
+            return complain("squall %s: -%c wants %s", c->name, *letter, o->argument);
+        return set_value(c, o, argv[++*at], a);
+    }
+    return true;
+}
+
+bool arguments_parse(const struct command *c, int argc, char **argv, struct arguments *ret)
+{
+    *ret = (struct arguments){0};
+    bool only_operands = false;
+    for (int i = 0; i < argc; i++) {
+        const char *text = argv[i];
+        bool ok;
+        if (only_operands || text[0] != '-' || !text[1])
+            ok = list_add(&ret->positional, text);
+        else if (!strcmp(text, "--"))
+            ok = only_operands = true;
+        else
+            ok = text[1] == '-' ? parse_long(c, argc, argv, &i, ret) : parse_short(c, argc, argv, &i, ret);
+        if (!ok)
+            return false;
+    }
+    size_t count = ret->positional.count;
+    if (!ret->help && (count < c->operands_least || count > c->operands_most))
+        return complain("squall %s: %s (usage: squall %s %s)", c->name,
+                        count < c->operands_least ? "something is missing" : "too much is given", c->name, c->operands);
+    return true;
+}
+
+void arguments_done(struct arguments *a)
+{
+    free(a->positional.items);
+    free(a->where.items);
+    free(a->select.items);
+    free(a->rename.items);
+    *a = (struct arguments){0};
+}

@@ -1,0 +1,45 @@
+# House commands; ./run installs what they need. Meson does the building.
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+PREFIX ?= /usr/local
+SOURCES := $(shell find include src tests fuzz examples -name '*.[ch]' ! -name '*tables*' 2>/dev/null)
+
+.PHONY: all build test test-long demo bench lint format docs install clean
+
+all build: build/build.ninja
+	@ninja -C build --quiet
+
+build/build.ninja: $(BIN)/meson
+	@meson setup build >/dev/null
+
+$(BIN)/meson:
+	@echo "no .venv: ./run build makes it" >&2; exit 1
+
+test: build
+	@$(BIN)/python tests/run.py
+
+test-long: build
+	@$(BIN)/python tests/run.py --long
+
+demo: build
+	@$(BIN)/python tests/support/demo.py
+
+bench: build
+	@$(BIN)/python bench/run.py
+
+lint: build
+	@sh tools/lint.sh
+
+format:
+	@clang-format -i $(SOURCES)
+	@ruff format -q tests gen bench tools 2>/dev/null || true
+
+docs: build
+	@build/squall help --man > docs/squall.1
+	@build/squall help > docs/help.txt
+
+install: build
+	@meson install -C build --destdir "$(DESTDIR)" --quiet
+
+clean:
+	rm -rf build build-asan build-tsan build-fuzz

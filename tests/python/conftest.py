@@ -1,0 +1,47 @@
+"""What the Python tests share: where the command is, where real files are, and how the command is run."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+BUILD = pathlib.Path(os.environ.get("SQUALL", ROOT / "build" / "squall")).parent
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes minutes; only in make test-long")
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder with other people's files; without it these tests are skipped (and fail where CI runs)."""
+    if not SHARED.is_dir():
+        pytest.skip("../shared is not there: no real files to test with")
+    return SHARED
+
+
+class Done:
+    def __init__(self, process):
+        self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
+
+
+@pytest.fixture(scope="session")
+def squall():
+    """Run the command: squall("ls", path) → .code .out .err; check=True (the default) wants exit code 0."""
+
+    def call(*args, check=True, text=True, **kwargs):
+        process = subprocess.run([str(BUILD / "squall"), *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text, **kwargs)
+        if check:
+            assert process.returncode == 0, f"squall {' '.join(map(str, args))}: {process.returncode}\n{process.stdout}\n{process.stderr}"
+        return Done(process)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def support():
+    """The folder of the built support programs (make_archive, …)."""
+    return BUILD / "tests" / "support"

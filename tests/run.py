@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Everything that a change must pass: the C tests in a release and in a sanitizer build, a short run of each fuzz target, and the
+Python tests. Prints a line a suite, what failed in full, and last "N passed, N failed, N skipped"."""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = ROOT / ".venv" / "bin"
+SANITIZERS = {
+    "build-asan": ["-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized", "-Db_lundef=false"],
+    "build-tsan": ["-Db_sanitize=thread", "-Dbuildtype=debugoptimized", "-Db_lundef=false"],
+}
+THREADED = ["pool", "engine_read", "convert"]  # what the thread sanitizer is for
+
+
+class Tally:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, passed, failed, skipped):
+        self.passed += passed
+        self.failed += failed
+        self.skipped += skipped
+
+
+def run(args, **kwargs):
+    return subprocess.run(args, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **kwargs)
+
+
+def junit_counts(path):
+    """(passed, failed, skipped, reasons of the skipped) of a JUnit file."""
+    passed = failed = skipped = 0
+    reasons = []
+    for case in ET.parse(path).iter("testcase"):
+        skip = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed += 1
+        elif skip is not None:
+            skipped += 1
+            reasons.append(skip.get("message") or case.get("name") or "")
+        else:
+            passed += 1
+    return passed, failed, skipped, reasons
+
+
+def report(tally, name, counts, seconds, output):
+    passed, failed, skipped = counts
+    tally.add(*counts)
+    print(f"{name:<28} {passed:>6} passed {failed:>4} failed {skipped:>4} skipped  {seconds:6.1f} s", flush=True)
+    if failed:
+        print(output, flush=True)
+
+
+def c_tests(tally, build, extra=()):
+    start = time.monotonic()
+    if build in SANITIZERS and not (ROOT / build / "build.ninja").exists():
+        done = run([BIN / "meson", "setup", build, *SANITIZERS[build]])
+        if done.returncode:
+            return report(tally, build, (0, 1, 0), time.monotonic() - start, done.stdout)
+    done = run([BIN / "ninja", "-C", build])
+    if done.returncode:
+        return report(tally, build, (0, 1, 0), time.monotonic() - start, done.stdout)
+    junit = ROOT / build / "meson-logs" / "testlog.junit.xml"
+    junit.unlink(missing_ok=True)
+    done = run([BIN / "meson", "test", "-C", build, "--print-errorlogs", *extra])
+    counts = junit_counts(junit)[:3] if junit.exists() else (0, 1, 0)
+    if done.returncode and not counts[1]:
+        counts = (counts[0], 1, counts[2])
+    report(tally, f"C tests, {build}", counts, time.monotonic() - start, done.stdout)
+
+
+def fuzz(tally, seconds_each):
+    """Each libFuzzer target on its corpus for a while; a crash is a failure, and its input is kept beside the corpus."""
+    start = time.monotonic()
+    env = dict(os.environ, CC="clang")
+    if not (ROOT / "build-fuzz" / "build.ninja").exists():
+        done = run([BIN / "meson", "setup", "build-fuzz", "-Dfuzz=true", "-Dbuildtype=debugoptimized", "-Db_lundef=false"], env=env)
+        if done.returncode:
+            return report(tally, "fuzzing", (0, 1, 0), time.monotonic() - start, done.stdout)
+    done = run([BIN / "ninja", "-C", "build-fuzz"])
+    if done.returncode:
+        return report(tally, "fuzzing", (0, 1, 0), time.monotonic() - start, done.stdout)
+    passed = failed = 0
+    output = ""
+    for target in sorted((ROOT / "build-fuzz" / "fuzz").glob("fuzz_*")):
+        if not os.access(target, os.X_OK) or target.is_dir():
+            continue
+        work = ROOT / "build-fuzz" / "corpus" / target.name
+        work.mkdir(parents=True, exist_ok=True)
+        corpus = ROOT / "fuzz" / "corpus" / target.name.removeprefix("fuzz_")
+        seeds = [str(corpus)] if corpus.is_dir() else []
+        limits = ["-timeout=10", "-rss_limit_mb=2048", f"-max_total_time={seconds_each}", f"-artifact_prefix={work}/"]
+        done = run([target, *limits, str(work), *seeds])
+        if done.returncode:
+            failed += 1
+            output += f"{target.name}:\n{done.stdout[-3000:]}\n"
+        else:
+            passed += 1
+    report(tally, "fuzzing", (passed, failed, 0), time.monotonic() - start, output)
+
+
+def python_tests(tally, long):
+    start = time.monotonic()
+    junit = ROOT / "build" / "pytest.xml"
+    junit.unlink(missing_ok=True)
+    select = [] if long else ["-m", "not long"]
+    done = run([BIN / "python", "-m", "pytest", "-q", "-x" if os.environ.get("FAIL_FAST") else "-q", f"--junit-xml={junit}", *select, "tests/python"],
+               env=dict(os.environ, SQUALL=str(ROOT / "build" / "squall")))
+    if not junit.exists():
+        return report(tally, "Python tests", (0, 1, 0), time.monotonic() - start, done.stdout)
+    passed, failed, skipped, reasons = junit_counts(junit)
+    output = done.stdout
+    for reason in sorted(set(reasons)):
+        print(f"  skipped: {reason}")
+    without_data = [r for r in reasons if "shared" in r]
+    if os.environ.get("CI") and without_data:
+        failed += len(without_data)
+        skipped -= len(without_data)
+        output += "\nwhere CI runs, the tests with real files must not be skipped\n"
+    report(tally, "Python tests", (passed, failed, skipped), time.monotonic() - start, output)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--long", action="store_true", help="also the tests marked long, and more fuzzing")
+    a = p.parse_args()
+    tally = Tally()
+    c_tests(tally, "build")
+    c_tests(tally, "build-asan")
+    c_tests(tally, "build-tsan", THREADED)
+    fuzz(tally, 600 if a.long else 8)
+    python_tests(tally, a.long)
+    print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

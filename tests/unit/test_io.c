@@ -1,0 +1,143 @@
+/* Files: reads that say where a file ends, atomic writes that leave the old content on failure, names of temporary files. */
+#include "support/unit.h"
+
+#include "base/memory.h"
+#include "io/atomic_file.h"
+#include "io/source.h"
+#include "sys/file.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/squall-test-io-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return sq_tree_remove(folder, NULL);
+}
+
+static char *in_folder(const char *name)
+{
+    return sq_path_join(folder, name);
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_folder("a");
+    assert_int_equal(sq_atomic_write(path, "first", 5, SQ_DURABILITY_FULL, NULL), 0);
+    assert_int_equal(sq_atomic_write(path, "second", 6, SQ_DURABILITY_NONE, NULL), 0);
+    char *text;
+    size_t size;
+    assert_int_equal(sq_file_read_all(path, 100, &text, &size, NULL), 0);
+    assert_int_equal(size, 6);
+    assert_string_equal(text, "second");
+    sq_free(text);
+    assert_int_equal(sq_file_read_all(path, 5, &text, &size, NULL), SQUALL_ECORRUPT);
+}
+
+static void a_read_past_the_end_names_file_and_place(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_folder("short");
+    char bytes[8];
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct sq_source *s = NULL;
+    assert_int_equal(sq_atomic_write(path, "12345", 5, SQ_DURABILITY_NONE, NULL), 0);
+    assert_int_equal(sq_source_open_file(path, &s, NULL), 0);
+    assert_int_equal(sq_source_read(s, 3, bytes, 2, NULL), 0);
+    assert_int_equal(sq_source_read(s, 3, bytes, 3, &err), SQUALL_ECORRUPT);
+    assert_non_null(strstr(err.message, path));
+    assert_non_null(strstr(err.message, "5"));
+    assert_int_equal(sq_source_read(s, UINT64_MAX, bytes, 8, NULL), SQUALL_ECORRUPT);
+    sq_source_close(s);
+}
+
+static void a_changed_file_is_noticed(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_folder("changing");
+    struct sq_source *s = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    assert_int_equal(sq_atomic_write(path, "one", 3, SQ_DURABILITY_NONE, NULL), 0);
+    assert_int_equal(sq_source_open_file(path, &s, NULL), 0);
+    assert_int_equal(sq_source_check_unchanged(s, NULL), 0);
+    assert_int_equal(sq_atomic_write(path, "two", 3, SQ_DURABILITY_NONE, NULL), 0);
+    assert_int_equal(sq_source_check_unchanged(s, &err), SQUALL_EIO);
+    assert_non_null(strstr(err.message, "changed since it was opened"));
+    sq_source_close(s);
+}
+
+/* A file size limit stands in for a full disk: both end in a short or refused write. */
+static void a_failed_write_leaves_the_old_file_and_no_other(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_folder("kept");
+    assert_int_equal(sq_atomic_write(path, "old", 3, SQ_DURABILITY_FULL, NULL), 0);
+    struct rlimit before, small;
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 1000;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    char *large = calloc(1, 5000);
+    struct squall_error err = SQUALL_ERROR_INIT;
+    int status = sq_atomic_write(path, large, 5000, SQ_DURABILITY_FULL, &err);
+    setrlimit(RLIMIT_FSIZE, &before);
+    free(large);
+    assert_int_equal(status, SQUALL_EIO);
+    assert_true(err.os_errno != 0);
+    char *text;
+    size_t size, count;
+    assert_int_equal(sq_file_read_all(path, 100, &text, &size, NULL), 0);
+    assert_string_equal(text, "old");
+    sq_free(text);
+    char **names;
+    assert_int_equal(sq_folder_list(folder, &names, &count, NULL), 0);
+    for (size_t i = 0; i < count; i++)
+        assert_false(sq_atomic_is_temporary(names[i], NULL));
+    sq_names_free(names, count);
+}
+
+static void temporary_names_tell_their_process(void **state)
+{
+    (void)state;
+    long pid = 0;
+    assert_true(sq_atomic_is_temporary(".zarr.json.4711-3.squall-tmp", &pid));
+    assert_int_equal(pid, 4711);
+    const char *others[] = {"zarr.json", ".zarr.json", "x.1-2.squall-tmp", ".squall-tmp", ".a.squall-tmp", ".a.b-2.squall-tmp"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(sq_atomic_is_temporary(others[i], NULL));
+}
+
+static void folders_and_devices_are_no_files(void **state)
+{
+    (void)state;
+    struct sq_source *s = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    assert_int_equal(sq_source_open_file(folder, &s, &err), SQUALL_EINVAL);
+    assert_non_null(strstr(err.message, "a folder"));
+    assert_int_equal(sq_source_open_file("/dev/null", &s, NULL), SQUALL_EINVAL);
+    assert_int_equal(sq_source_open_file("/nowhere/at/all", &s, &err), SQUALL_ENOTFOUND);
+    assert_non_null(strstr(err.message, "/nowhere/at/all"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read_back),       cmocka_unit_test(a_read_past_the_end_names_file_and_place),
+        cmocka_unit_test(a_changed_file_is_noticed),          cmocka_unit_test(a_failed_write_leaves_the_old_file_and_no_other),
+        cmocka_unit_test(temporary_names_tell_their_process), cmocka_unit_test(folders_and_devices_are_no_files),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

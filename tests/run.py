@@ -110,8 +110,8 @@ def python_tests(tally, long):
     junit = ROOT / "build" / "pytest.xml"
     junit.unlink(missing_ok=True)
     select = [] if long else ["-m", "not long"]
-    done = run([BIN / "python", "-m", "pytest", "-q", "-x" if os.environ.get("FAIL_FAST") else "-q", f"--junit-xml={junit}", *select, "tests/python"],
-               env=dict(os.environ, SQUALL=str(ROOT / "build" / "squall")))
+    env = dict(os.environ, SQUALL=str(ROOT / "build" / "squall"))
+    done = run([BIN / "python", "-m", "pytest", "-q", f"--junit-xml={junit}", *select, "tests/python"], env=env)
     if not junit.exists():
         return report(tally, "Python tests", (0, 1, 0), time.monotonic() - start, done.stdout)
     passed, failed, skipped, reasons = junit_counts(junit)

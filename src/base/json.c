@@ -225,7 +225,7 @@ struct sq_json *sq_json_new_double(double value)
             break;
     }
     if (!strpbrk(text, ".en"))
-        strcat(text, ".0");
+        snprintf(text + strlen(text), sizeof text - strlen(text), ".0");
     return (struct sq_json *)json_object_new_double_s(value, text);
 }
 

@@ -33,7 +33,7 @@ def squall():
     """Run the command: squall("ls", path) → .code .out .err; check=True (the default) wants exit code 0."""
 
     def call(*args, check=True, text=True, **kwargs):
-        process = subprocess.run([str(BUILD / "squall"), *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text, **kwargs)
+        process = subprocess.run([str(BUILD / "squall"), *map(str, args)], capture_output=True, text=text, **kwargs)
         if check:
             assert process.returncode == 0, f"squall {' '.join(map(str, args))}: {process.returncode}\n{process.stdout}\n{process.stderr}"
         return Done(process)

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""squall and its peers on the same files, in one run on one machine: JSON lines as they come, a table of ratios at the end.
+
+The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py); their peers are installed into
+.venv-peers. Absolute figures move from machine to machine; the ratios are what counts.
+
+  bench/run.py [decode] [scan] [archive] [--folder DIR]      everything where nothing is named
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCRIPTS = ROOT.parent / "shared" / "bench"
+MAKE_UKV = ROOT.parent / "shared" / "tools" / "make_ukv_archive.py"
+PEERS = ROOT / ".venv-peers" / "bin" / "python"
+SQUALL = ROOT / "build" / "squall"
+
+
+def install_peers():
+    if PEERS.exists():
+        return
+    pythons = sorted(pathlib.Path.home().glob(".pyenv/versions/3.1[2-9].*/bin/python3")) or [pathlib.Path("/usr/bin/python3")]
+    subprocess.run([pythons[-1], "-m", "venv", PEERS.parent.parent], check=True)
+    subprocess.run([PEERS, "-m", "pip", "install", "-q", "-r", SCRIPTS / "requirements.txt"], check=True)
+
+
+def lines_of(*args):
+    """Run a benchmark script; print its JSON lines as they come and return them."""
+    rows = []
+    with subprocess.Popen([str(a) for a in (PEERS, *args)], stdout=subprocess.PIPE, text=True, cwd=SCRIPTS) as process:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            rows.append(json.loads(line))
+    return rows
+
+
+def grib_files(folder):
+    files = folder / "grib"
+    if not files.exists():
+        subprocess.run([str(PEERS), str(SCRIPTS / "grib_decode.py"), "make", str(files)], check=True)
+    return files
+
+
+def decode(folder):
+    rates = {}
+    for row in lines_of(SCRIPTS / "grib_decode.py", "run", grib_files(folder), "--impl", "eccodes,squall", "--squall", SQUALL):
+        rates.setdefault(row["file"], {})[row["impl"]] = row.get("mpoints_per_s")
+    print(f"\n{'file':<28}{'ecCodes':>10}{'squall':>10}{'ratio':>8}   million points a second")
+    for name, rate in rates.items():
+        if rate.get("eccodes") and rate.get("squall"):
+            print(f"{name:<28}{rate['eccodes']:>10.1f}{rate['squall']:>10.1f}{rate['squall'] / rate['eccodes']:>8.2f}")
+
+
+def scan(folder):
+    many = grib_files(folder) / "many.grib2"
+    for row in lines_of(SCRIPTS / "grib_decode.py", "scan", many, "--impl", "eccodes,gribberish,squall", "--squall", SQUALL):
+        print(f"{row['impl']:<28}{row.get('seconds', float('nan')):>10.4f} s to list 5,000 fields")
+
+
+def archive(folder):
+    source = folder / "ukv"
+    if not source.exists():
+        subprocess.run([str(PEERS), str(MAKE_UKV), str(source), "--inits", "4", "--steps", "13", "--vars", "17"], check=True)
+    impls = "eccodes,squall,squall-default"
+    rows = lines_of(SCRIPTS / "archive_to_zarr.py", source, folder / "out.zarr", "--impl", impls, "--squall", SQUALL)
+    by_name = {row["impl"]: row for row in rows}
+    if "eccodes" not in by_name:
+        return
+    hand = by_name["eccodes"]
+    print(f"\n{'':<20}{'s':>8}{'faster':>8}{'peak MiB':>10}{'share':>8}{'stored MiB':>12}")
+    for name, row in by_name.items():
+        faster, share = hand["seconds"] / row["seconds"], row["peak_mib"] / hand["peak_mib"]
+        print(f"{name:<20}{row['seconds']:>8.2f}{faster:>8.2f}{row['peak_mib']:>10.0f}{share:>8.0%}{row['stored_mib']:>12.1f}")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("what", nargs="*", choices=["decode", "scan", "archive", []])
+    p.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / "squall-bench")
+    a = p.parse_args()
+    if not SCRIPTS.is_dir():
+        print("bench: ../shared/bench is not there; the workloads are its scripts", file=sys.stderr)
+        return 1
+    install_peers()
+    a.folder.mkdir(parents=True, exist_ok=True)
+    for name in a.what or ["decode", "scan", "archive"]:
+        {"decode": decode, "scan": scan, "archive": archive}[name](a.folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

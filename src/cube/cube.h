@@ -80,7 +80,7 @@ struct sq_cube {
     size_t coordinate_count;
     struct sq_cube_grid *grids;
     size_t grid_count;
-    int64_t *init_times_s; /* regular and contiguous, seconds since 1970 */
+    int64_t *init_times_s; /* regular and contiguous, seconds since 1970; with a schema at least those that the store has */
     size_t init_count;
     int64_t cadence_s;          /* 0: open (fewer than three runs and no --every) */
     size_t holes;               /* places of the cube that no field fills, over init times that have any field */
@@ -115,7 +115,8 @@ void sq_cube_done(struct sq_cube *cube);
 
 /*
  * What a store must remember so that tomorrow's files give the same names and places: variables with their keys, steps, levels,
- * members, grids, init_time start and cadence. Deterministic. The caller's.
+ * members, grids, init_time start, count and cadence (a store only grows: build with this schema never gives fewer init times).
+ * Deterministic. The caller's.
  */
 int sq_cube_schema(const struct sq_cube *cube, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
 

@@ -19,7 +19,7 @@ struct sq_grib_packing {
     bool has_bitmap;
     const char *name;                    /* ecCodes' packingType: "grid_simple"; static */
     const char *unsupported;             /* NULL, or why it cannot be decoded; static */
-    uint64_t value_count;                /* packed values */
+    uint64_t value_count;                /* packed values; edition 1: as many as the section can hold */
     double reference_value;              /* R */
     int16_t binary_scale, decimal_scale; /* E, D */
     bool is_float64;                     /* IEEE 64 bit: double output holds more than float */
@@ -28,8 +28,18 @@ struct sq_grib_packing {
 /* From the heads alone (struct sq_grib_found, section pointers 5, 6, 7 with their first bytes; edition 1: 1, 6, 7). */
 struct sq_grib_found;
 int sq_grib_packing_of(const struct sq_grib_found *found, struct sq_grib_packing *ret, struct squall_error *err) SQUALL_CHECK;
-/* The least and greatest value that the packing parameters allow; false where they bound nothing (IEEE, PNG and JPEG from their bits). */
+/* The least and greatest value that the packing parameters allow; false where they bound nothing (IEEE, complex, JPEG 2000). */
 bool sq_grib_packing_range(const struct sq_grib_packing *packing, double *ret_least, double *ret_greatest);
+
+/* The most points that a field may have: so many that no message can make its reader ask for more than 4 GiB. */
+#define SQ_GRIB_POINT_LIMIT (UINT64_C(1) << 29)
+
+/*
+ * Can the field be decoded, as far as its sections' heads and lengths tell? Packing, grid and counts must agree: point_count values
+ * fit what the sections hold. To be asked before memory for a field is allocated; sq_grib_decode asks again.
+ */
+int sq_grib_decode_check(const struct sq_grib_packing *packing, const struct sq_grib_frame *frame, const struct sq_grib_grid *grid,
+                         struct squall_error *err) SQUALL_CHECK;
 
 enum sq_grib_output { SQ_GRIB_FLOAT32, SQ_GRIB_FLOAT64 };
 
@@ -39,7 +49,7 @@ enum sq_grib_output { SQ_GRIB_FLOAT32, SQ_GRIB_FLOAT64 };
  *
  * message, size   the whole message
  * frame           of the field (sq_grib_frame_of)
- * Errors: SQUALL_EUNSUPPORTED (named), SQUALL_ECORRUPT with the offset inside the message.
+ * Errors: SQUALL_EUNSUPPORTED (named), SQUALL_ECORRUPT with the offset inside the message; dst may then be partly written.
  */
 int sq_grib_decode(const uint8_t *message, size_t size, const struct sq_grib_frame *frame, const struct sq_grib_grid *grid, bool flip_rows,
                    struct sq_grib_scratch *scratch, enum sq_grib_output output, void *dst, struct squall_error *err) SQUALL_CHECK;

@@ -1,0 +1,263 @@
+/*
+ * How a field is packed, from the heads of its sections: one table of the packings that are known, and the parameters that they
+ * share (WMO FM 92: section 5 and code table 5.0; edition 1: the BDS, and D in the PDS). See decode.h and unpack.h.
+ */
+#include "base/cursor.h"
+#include "base/error_internal.h"
+#include "format/grib/scan.h"
+#include "format/grib/unpack.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    IEEE = 4,
+    SIMPLE_1 = 1000, /* edition 1 */
+    SECOND_ORDER_1 = 1001,
+    OTHER_1 = 1002,
+    SECTION5_LEAST_BYTES = 11, /* edition 2: to the template number */
+    PARAMETERS_AT = 20,        /* octet 21: behind R, E, D and the bits per value */
+    SECTION7_HEAD_BYTES = 5,
+    BDS_HEAD_BYTES = 11,
+    PDS_D_AT = 26,
+    E_MISSING = -32767,
+    WIDEST_BITS = 32,
+};
+
+struct kind {
+    uint16_t template_number;
+    const char *name;
+    const char *unsupported;
+};
+
+static const struct kind kinds[] = {
+    {0, "grid_simple", NULL},
+    {1, "grid_simple_matrix", "a matrix of values at each point"},
+    {2, "grid_complex", NULL},
+    {3, "grid_complex_spatial_differencing", NULL},
+    {IEEE, "grid_ieee", NULL},
+    {40, "grid_jpeg", NULL},
+    {40000, "grid_jpeg", NULL},
+    {41, "grid_png", NULL},
+    {40010, "grid_png", NULL},
+    {42, "grid_ccsds", NULL},
+    {50, "spectral_simple", "spectral coefficients"},
+    {51, "spectral_complex", "spectral coefficients"},
+    {53, "bifourier_complex", "bi-Fourier coefficients"},
+    {61, "grid_simple_log_preprocessing", "logarithmic pre-processing"},
+    {200, "grid_run_length", "run length packing with level values"},
+    {50000, "spectral_ieee", "spectral coefficients"},
+    {50001, "grid_second_order", "second-order packing"},
+    {50002, "grid_second_order", "second-order packing"},
+};
+
+static const struct kind *kind_of(uint16_t template_number)
+{
+    static const struct kind unknown = {UINT16_MAX, "unknown", "an unknown data representation template"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].template_number == template_number)
+            return &kinds[i];
+    return &unknown;
+}
+
+static int parse_edition2(const uint8_t *section5, size_t size, struct sq_grib_packing *p, struct squall_error *err)
+{
+    struct sq_cursor c = sq_cursor(section5, size);
+    (void)sq_take(&c, 5);
+    p->value_count = sq_u32be(&c);
+    p->template_number = sq_u16be(&c);
+    if (sq_cursor_failed(&c))
+        return sq_error(err, SQUALL_ECORRUPT, "section 5 of %zu bytes, where %d are the least", size, SECTION5_LEAST_BYTES);
+    const struct kind *kind = kind_of(p->template_number);
+    p->name = kind->name;
+    p->unsupported = kind->unsupported;
+    if (p->unsupported)
+        return 0;
+    if (p->template_number == IEEE) {
+        unsigned precision = sq_u8(&c); /* code table 5.7 */
+        p->bits_per_value = precision == 1 ? 32 : 64;
+        p->is_float64 = precision == 2;
+        if (precision != 1 && precision != 2)
+            p->unsupported = "IEEE floating point of neither 32 nor 64 bits";
+    } else {
+        uint32_t bits = sq_u32be(&c);
+        float reference;
+        memcpy(&reference, &bits, sizeof reference);
+        p->reference_value = (double)reference;
+        p->binary_scale = (int16_t)sq_sign_magnitude_be(&c, 2);
+        p->decimal_scale = (int16_t)sq_sign_magnitude_be(&c, 2);
+        p->bits_per_value = sq_u8(&c);
+        if (p->bits_per_value > WIDEST_BITS)
+            p->unsupported = "more than 32 bits per value";
+    }
+    if (sq_cursor_failed(&c))
+        return sq_error(err, SQUALL_ECORRUPT, "section 5 of %zu bytes is too short for template 5.%u", size, p->template_number);
+    return 0;
+}
+
+/* A System/360 number: sign, exponent of 16 with bias 64, 24 bits of fraction. */
+static double ibm_number(uint32_t bits)
+{
+    double magnitude = ldexp((double)(bits & 0xffffff), 4 * ((int)(bits >> 24 & 0x7f) - 64) - 24);
+    return bits >> 31 ? -magnitude : magnitude;
+}
+
+static void name_edition1(unsigned flags, struct sq_grib_packing *p)
+{
+    bool harmonics = flags & 0x80, second_order = flags & 0x40, more_flags = flags & 0x10;
+    p->template_number = harmonics ? OTHER_1 : second_order ? SECOND_ORDER_1 : more_flags ? OTHER_1 : SIMPLE_1;
+    if (harmonics) {
+        p->name = second_order ? "spectral_complex" : "spectral_simple";
+        p->unsupported = "spectral coefficients";
+    } else if (second_order) {
+        p->name = "grid_second_order";
+        p->unsupported = "second-order packing";
+    } else if (more_flags) {
+        p->name = "grid_simple_matrix";
+        p->unsupported = "a matrix of values at each point";
+    } else {
+        p->name = "grid_simple";
+    }
+}
+
+/* bds: the head of section 7, size: as much of it as is at hand; bds_bytes: the section's length. */
+static int parse_edition1(const uint8_t *pds, size_t pds_bytes, const uint8_t *bds, size_t size, uint64_t bds_bytes,
+                          struct sq_grib_packing *p, struct squall_error *err)
+{
+    if (pds_bytes < PDS_D_AT + 2 || size < BDS_HEAD_BYTES || bds_bytes < BDS_HEAD_BYTES)
+        return sq_error(err, SQUALL_ECORRUPT, "a PDS of %zu bytes and a BDS of %llu, where %d and %d are the least", pds_bytes,
+                        (unsigned long long)bds_bytes, PDS_D_AT + 2, BDS_HEAD_BYTES);
+    struct sq_cursor d = sq_cursor(pds + PDS_D_AT, 2), c = sq_cursor(bds + 3, BDS_HEAD_BYTES - 3);
+    p->decimal_scale = (int16_t)sq_sign_magnitude_be(&d, 2);
+    unsigned flags = sq_u8(&c), unused_bits = flags & 0x0f;
+    p->binary_scale = (int16_t)sq_sign_magnitude_be(&c, 2);
+    p->reference_value = ibm_number(sq_u32be(&c));
+    p->bits_per_value = sq_u8(&c);
+    name_edition1(flags, p);
+    uint64_t data_bits = (bds_bytes - BDS_HEAD_BYTES) * 8;
+    if (p->bits_per_value > WIDEST_BITS && !p->unsupported)
+        p->unsupported = "more than 32 bits per value";
+    if (p->bits_per_value && data_bits >= unused_bits)
+        p->value_count = (data_bits - unused_bits) / p->bits_per_value;
+    return 0;
+}
+
+/* The bitmap's indicator decides, not the section's presence. size: bytes at hand. */
+static void parse_bitmap(uint8_t edition, const uint8_t *section6, size_t size, struct sq_grib_packing *p)
+{
+    if (size < 6)
+        return;
+    unsigned indicator = edition == 1 ? (unsigned)(section6[4] << 8 | section6[5]) : section6[5];
+    p->has_bitmap = edition == 1 || indicator != 255;
+    if (p->has_bitmap && indicator != 0 && !p->unsupported)
+        p->unsupported = "a bitmap that its centre predefined";
+}
+
+int sq_grib_packing_of(const struct sq_grib_found *found, struct sq_grib_packing *ret, struct squall_error *err)
+{
+    enum { HEAD_BYTES = 16 }; /* of sections 6 and 7 are there at least, where the sections have them */
+    const struct sq_grib_frame *frame = &found->frame;
+    struct sq_grib_packing p = {0};
+    uint64_t bytes6 = found->section[6] ? frame->section[6].size_bytes : 0;
+    uint64_t bytes7 = found->section[7] ? frame->section[7].size_bytes : 0;
+    if (frame->edition == 1)
+        SQ_TRY(parse_edition1(found->section[1], found->section[1] ? frame->section[1].size_bytes : 0, found->section[7],
+                              bytes7 < HEAD_BYTES ? bytes7 : HEAD_BYTES, bytes7, &p, err));
+    else
+        SQ_TRY(parse_edition2(found->section[5], found->section[5] ? frame->section[5].size_bytes : 0, &p, err));
+    parse_bitmap(frame->edition, found->section[6], bytes6 < HEAD_BYTES ? bytes6 : HEAD_BYTES, &p);
+    *ret = p;
+    return 0;
+}
+
+/* n to the power of s as a chain of products or quotients: other ways to the same power differ in the last bit. */
+static double power(double n, int s)
+{
+    double value = 1;
+    for (; s > 0; s--)
+        value *= n;
+    for (; s < 0; s++)
+        value /= n;
+    return value;
+}
+
+static struct sq_grib_scale scale_of(const struct sq_grib_packing *p)
+{
+    return (struct sq_grib_scale){p->reference_value, power(2, p->binary_scale), power(10, -p->decimal_scale)};
+}
+
+bool sq_grib_packing_range(const struct sq_grib_packing *packing, double *ret_least, double *ret_greatest)
+{
+    unsigned bits = packing->bits_per_value;
+    switch (packing->template_number) {
+    case 0:
+    case 42:
+    case SIMPLE_1:
+        break;
+    case 40:
+    case 40000:
+        if (bits) /* the image has its own depth */
+            return false;
+        break;
+    case 41:
+    case 40010:
+        bits = (bits + 7) / 8 * 8;
+        break;
+    default:
+        return false;
+    }
+    if (packing->unsupported)
+        return false;
+    struct sq_grib_scale s = scale_of(packing);
+    if (bits == 0) {
+        *ret_least = *ret_greatest = s.reference;
+        return true;
+    }
+    *ret_least = s.reference * s.decimal;
+    *ret_greatest = ((double)((UINT64_C(1) << bits) - 1) * s.binary + s.reference) * s.decimal;
+    return true;
+}
+
+/* A section's bytes, or NULL where the frame has none; an error where it ends behind the message. */
+static int section_of(const uint8_t *message, size_t size, const struct sq_grib_frame *frame, unsigned number, const uint8_t **ret,
+                      size_t *ret_bytes, struct squall_error *err)
+{
+    const struct sq_grib_section *s = &frame->section[number];
+    if (s->offset > size || s->size_bytes > size - s->offset)
+        return sq_error(err, SQUALL_ECORRUPT, "section %u at byte %llu of the message: ends behind the message", number,
+                        (unsigned long long)s->offset);
+    *ret = message + s->offset;
+    *ret_bytes = (size_t)s->size_bytes;
+    return 0;
+}
+
+int sq_grib_packed_of(const uint8_t *message, size_t size, const struct sq_grib_frame *frame, struct sq_grib_packed *ret,
+                      struct squall_error *err)
+{
+    struct sq_grib_packed p = {0};
+    const uint8_t *first = NULL, *section6 = NULL, *section7 = NULL; /* first: what holds the parameters */
+    size_t first_bytes = 0, section6_bytes = 0, section7_bytes = 0;
+    SQ_TRY(section_of(message, size, frame, frame->edition == 1 ? 1 : 5, &first, &first_bytes, err));
+    SQ_TRY(section_of(message, size, frame, 6, &section6, &section6_bytes, err));
+    SQ_TRY(section_of(message, size, frame, 7, &section7, &section7_bytes, err));
+    size_t head_bytes = frame->edition == 1 ? BDS_HEAD_BYTES : SECTION7_HEAD_BYTES;
+    if (frame->edition == 1)
+        SQ_TRY(parse_edition1(first, first_bytes, section7, section7_bytes, section7_bytes, &p.packing, err));
+    else
+        SQ_TRY(parse_edition2(first, first_bytes, &p.packing, err));
+    parse_bitmap(frame->edition, section6, section6_bytes, &p.packing);
+    if (section7_bytes < head_bytes)
+        return sq_error(err, SQUALL_ECORRUPT, "data section at byte %llu of the message: %zu bytes",
+                        (unsigned long long)frame->section[7].offset, section7_bytes);
+    if (frame->edition != 1 && first_bytes > PARAMETERS_AT) {
+        p.parameters = first + PARAMETERS_AT;
+        p.parameter_bytes = first_bytes - PARAMETERS_AT;
+    }
+    p.data = section7 + head_bytes;
+    p.data_bytes = section7_bytes - head_bytes;
+    p.data_offset = frame->section[7].offset + head_bytes;
+    p.scale = scale_of(&p.packing);
+    p.value_count = p.packing.value_count;
+    p.all_missing = frame->edition == 1 && p.packing.binary_scale == E_MISSING;
+    *ret = p;
+    return 0;
+}

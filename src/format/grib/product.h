@@ -22,6 +22,7 @@ struct sq_grib_surface {
 struct sq_grib_raw {
     uint8_t edition;
     uint8_t discipline;
+    uint8_t grid_reference; /* numberOfGridInReference of a section 3 with template 101 (ICON's centres, edges, vertices); else 0 */
     const uint8_t *section1, *section2, *section4; /* NULL: not there */
     uint32_t section1_bytes, section2_bytes, section4_bytes;
 };

@@ -23,4 +23,15 @@ void sq_grib_names_of(const struct sq_grib_product *product, struct sq_grib_name
 /* ecCodes' `level`, first and second surface in the unit that typeOfLevel implies (isobaricInhPa: hPa); NaN: none. */
 void sq_grib_levels_of(const struct sq_grib_product *product, const struct sq_grib_names *names, double *ret_first, double *ret_second);
 
+/* CF attributes of a level coordinate. All static; NULL: none. */
+struct sq_grib_level_attributes {
+    const char *standard_name; /* "air_pressure" */
+    const char *long_name;     /* "pressure" */
+    const char *units;         /* "hPa"; "1" where a level is only a number */
+    const char *positive;      /* "up", "down" */
+};
+
+/* By typeOfLevel; a type without attributes of its own gives units "1". */
+const struct sq_grib_level_attributes *sq_grib_level_attributes(const char *level_type);
+
 #endif

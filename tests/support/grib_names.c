@@ -1,0 +1,81 @@
+/*
+ * Prints what each field of the files is called, a JSON object a line: for tests that compare names with another library's.
+ * usage: grib_names FILE...
+ */
+#include "base/json.h"
+#include "base/text.h"
+#include "format/grib/names.h"
+#include "io/source.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void add_text(struct sq_json *line, const char *key, const char *value)
+{
+    if (sq_json_set(line, key, value ? sq_json_new_string(value) : sq_json_new_null()))
+        exit(1);
+}
+
+static void add_number(struct sq_json *line, const char *key, double value)
+{
+    if (sq_json_set(line, key, isnan(value) ? sq_json_new_null() : sq_json_new_double(value)))
+        exit(1);
+}
+
+static int print_field(void *user, const struct sq_grib_found *found, struct squall_error *err)
+{
+    (void)user, (void)err;
+    const uint8_t *one = found->section[1], *four = found->section[4];
+    bool edition1 = found->frame.edition == 1;
+    struct sq_grib_product product = {
+        .raw = {.edition = found->frame.edition,
+                .discipline = found->frame.discipline,
+                .section1 = one,
+                .section2 = edition1 ? NULL : found->section[2],
+                .section4 = edition1 ? NULL : four,
+                .section1_bytes = (uint32_t)found->frame.section[1].size_bytes,
+                .section2_bytes = (uint32_t)found->frame.section[2].size_bytes,
+                .section4_bytes = (uint32_t)found->frame.section[4].size_bytes},
+        .category = edition1 ? one[3] : four[9],
+        .number = edition1 ? one[8] : four[10],
+    };
+    const uint8_t *three = found->section[3];
+    if (!edition1 && found->frame.section[3].size_bytes >= 19 && (three[12] << 8 | three[13]) == 101)
+        product.raw.grid_reference = three[18];
+    struct sq_grib_names names;
+    sq_grib_names_of(&product, &names);
+    SQ_CLEANUP_JSON struct sq_json *line = sq_json_new_object();
+    add_number(line, "paramId", names.param_id);
+    add_text(line, "shortName", names.short_name);
+    add_text(line, "name", names.name);
+    add_text(line, "units", names.units);
+    add_text(line, "cfName", names.cf_name);
+    add_text(line, "cfVarName", names.cf_var_name);
+    add_text(line, "typeOfLevel", names.level_type);
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    if (sq_json_write(line, false, &text, NULL))
+        exit(1);
+    puts(text.data);
+    return 0;
+}
+
+static int ignore_problem(void *user, uint64_t offset, const char *what, struct squall_error *err)
+{
+    (void)user, (void)offset, (void)what, (void)err;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct sq_grib_scan_events events = {print_field, ignore_problem, NULL};
+    for (int i = 1; i < argc; i++) {
+        struct squall_error err = SQUALL_ERROR_INIT;
+        struct sq_source *source;
+        if (sq_source_open_file(argv[i], &source, &err) || sq_grib_scan(source, &events, &err)) {
+            fprintf(stderr, "%s\n", err.message);
+            return 1;
+        }
+        sq_source_close(source);
+    }
+    return 0;
+}

@@ -36,6 +36,16 @@ int sq_file_stat(const char *path, enum sq_file_kind *ret_kind, struct sq_file_i
     return 0;
 }
 
+int sq_file_exists(const char *path, bool *ret_exists, struct squall_error *err)
+{
+    struct stat s;
+    bool exists = lstat(path, &s) == 0;
+    if (!exists && errno != ENOENT)
+        return sq_error_errno(err, errno, "%s", path);
+    *ret_exists = exists;
+    return 0;
+}
+
 int sq_file_open(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a FIFO must not hang us */
@@ -214,6 +224,30 @@ int sq_folder_list(const char *path, char ***ret_names, size_t *ret_count, struc
         qsort(names, count, sizeof *names, by_bytes);
     *ret_names = names;
     *ret_count = count;
+    return 0;
+}
+
+int sq_folder_holds(const char *path, bool *ret_holds, struct squall_error *err)
+{
+    DIR *folder = opendir(path);
+    if (!folder && errno != ENOENT)
+        return sq_error_errno(err, errno, "%s", path);
+    bool holds = false;
+    int os_errno = 0;
+    while (folder && !holds) {
+        errno = 0;
+        struct dirent *entry = readdir(folder);
+        if (!entry) {
+            os_errno = errno;
+            break;
+        }
+        holds = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    }
+    if (folder)
+        closedir(folder);
+    if (os_errno)
+        return sq_error_errno(err, os_errno, "%s: listing it", path);
+    *ret_holds = holds;
     return 0;
 }
 

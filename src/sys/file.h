@@ -24,6 +24,9 @@ enum sq_file_kind { SQ_FILE_NONE, SQ_FILE_REGULAR, SQ_FILE_FOLDER, SQ_FILE_OTHER
 int sq_file_stat(const char *path, enum sq_file_kind *ret_kind, struct sq_file_identity *ret_identity,
                  struct squall_error *err) SQUALL_CHECK;
 
+/* Is there an entry of this name? Links are not followed: a link that leads nowhere is an entry. */
+int sq_file_exists(const char *path, bool *ret_exists, struct squall_error *err) SQUALL_CHECK;
+
 /* *ret_fd: close with sq_file_close. A folder is refused (SQUALL_EINVAL). ret_identity may be NULL. */
 int sq_file_open(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err) SQUALL_CHECK;
 void sq_file_close(int fd); /* for descriptors only read from; -1 is accepted */
@@ -41,6 +44,8 @@ int sq_tree_remove(const char *path,
                    struct squall_error *err) SQUALL_CHECK; /* a file, or a folder and all in it; links are removed, not followed */
 int sq_file_rename(const char *from, const char *to, struct squall_error *err) SQUALL_CHECK;
 
+/* Is path a folder with something in it? false and 0 also where nothing is there. */
+int sq_folder_holds(const char *path, bool *ret_holds, struct squall_error *err) SQUALL_CHECK;
 /* Names in a folder, sorted by bytes, without . and .. ; free with sq_names_free. */
 int sq_folder_list(const char *path, char ***ret_names, size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
 void sq_names_free(char **names, size_t count);

@@ -38,6 +38,7 @@ typedef struct squall_array squall_array; /* belongs to its dataset; NULL-safe *
 struct squall_array_info {
     const char *name; /* path within the dataset, "t2m" or "group/t2m" */
     enum squall_type type;
+    const char *type_name; /* the source's own where it says more: "<U5"; of data that cannot be read "numpy.datetime64[ms]" */
     unsigned rank;
     const uint64_t *shape;
     const uint64_t *chunks;
@@ -46,10 +47,12 @@ struct squall_array_info {
     const char *attributes;  /* a JSON object */
     const char *fill_value;  /* JSON text; "null" where there is none */
     const char *unsupported; /* NULL, or why its data cannot be read */
-    uint64_t stored_bytes;   /* what is on disk, where that is known without a walk; else 0 */
 };
 
 struct squall_array_info squall_array_info(const squall_array *a);
+
+/* What the array's chunks take where they are stored, found by looking at each; 0 where the format does not tell. */
+int squall_array_stored_bytes(const squall_array *a, uint64_t *ret, struct squall_error *err) SQUALL_CHECK;
 
 /* A box: along dimension d, count[d] elements from start[d], every step[d]-th (step ≥ 1). */
 struct squall_selection {
@@ -68,7 +71,8 @@ struct squall_selection squall_selection_all(const squall_array *a);
  * Strings  dst is char *[n]; each is malloc'ed and the caller's
  *
  * Errors: SQUALL_EINVAL (selection outside the array), SQUALL_EIO, SQUALL_ECORRUPT, SQUALL_EUNSUPPORTED. What dst holds after
- * an error is unspecified. A chunk that is not there reads as the fill value; one that cannot be read is an error.
+ * an error is unspecified; strings there are none to free. A chunk that is not there reads as the fill value; one that cannot be
+ * read is an error.
  */
 int squall_array_read(squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides,
                       struct squall_error *err) SQUALL_CHECK;

@@ -56,3 +56,13 @@ bool sq_type_is_integer(enum squall_type type)
 {
     return row_of(type)->kind == KIND_INTEGER;
 }
+
+size_t squall_type_size(enum squall_type type)
+{
+    return type == SQUALL_STRING ? sizeof(char *) : sq_type_size(type);
+}
+
+const char *squall_type_name(enum squall_type type)
+{
+    return sq_type_name(type);
+}

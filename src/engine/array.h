@@ -9,15 +9,18 @@
 #include "io/source.h"
 #include "squall/array.h"
 #include "squall/dataset.h"
+#include <pthread.h>
 
 enum sq_chunk_state {
     SQ_CHUNK_PRESENT,
     SQ_CHUNK_MISSING, /* reads as the fill value */
+    SQ_CHUNK_INLINE,  /* decoded and in memory: coordinates that a format computes */
 };
 
 /* Where one chunk lies. source belongs to the format; path is used where source is NULL (a file of its own, opened for the read). */
 struct sq_location {
     enum sq_chunk_state state;
+    const void *elements; /* INLINE: the whole chunk, C order (strings: char *const *); the format's */
     struct sq_source *source;
     char *path; /* sq_free by the engine; NULL where source is set */
     uint64_t offset;
@@ -30,19 +33,25 @@ struct sq_array_ops {
     int (*locate)(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err);
     void *(*scratch_new)(const struct squall_array *a); /* NULL: out of memory */
     void (*scratch_free)(void *scratch);
-    /* bytes of the location → the whole chunk, C order, the array's type, machine byte order; exactly dst_size bytes */
+    /*
+     * bytes of the location → the whole chunk, C order, the array's type, machine byte order; exactly dst_size bytes.
+     * Strings: dst is char *[n], dst_size n pointers, each malloc'ed and the caller's; none on failure.
+     */
     int (*decode)(const struct squall_array *a, void *scratch, const struct sq_location *where, const void *bytes, size_t size, void *dst,
                   size_t dst_size, struct squall_error *err);
-    void (*free)(struct squall_array *a); /* the array and all it owns */
+    int (*stored_bytes)(const struct squall_array *a, uint64_t *ret, struct squall_error *err); /* NULL: not known */
+    void (*free)(struct squall_array *a);                                                       /* the array and all it owns */
 };
 
 struct squall_array {
     struct squall_array_info info; /* what its pointers point at is the format's */
-    const void *fill;              /* one element, machine byte order (strings: a char *) */
+    const void *fill;              /* at one element, machine byte order (strings: a char *) */
     const struct sq_array_ops *ops;
-    bool plain; /* stored bytes are the chunk's bytes: they can be read straight into the destination */
-    const struct squall_context *ctx;
+    bool plain;                     /* stored bytes are the chunk's bytes: they can be read straight into the destination */
+    struct squall_dataset *dataset; /* set by sq_dataset_add */
 };
+
+struct sq_worker;
 
 struct squall_dataset {
     const struct squall_context *ctx;
@@ -53,11 +62,13 @@ struct squall_dataset {
     size_t array_count, array_capacity;
     char **problems;
     size_t problem_count, problem_capacity;
-    void *format_data; /* shared by the arrays: a GRIB cube, … */
-    void (*format_data_free)(void *data);
+    void *format_data;                    /* shared by the arrays: a GRIB cube, … */
+    void (*format_data_free)(void *data); /* after the arrays are gone */
+    pthread_mutex_t lock;                 /* of what follows */
+    struct sq_worker *idle_workers;       /* what earlier reads decoded with, kept for the next */
 };
 
-/* Help for formats: an empty dataset; append an array (owned from then on); append a problem line (copied). */
+/* Help for formats: an empty dataset (squall_dataset_close); append an array (owned from then on, also where this fails); append a problem line (copied). */
 struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const char *path, const char *format, struct squall_error *err);
 int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squall_error *err) SQUALL_CHECK;
 int sq_dataset_add_problem(struct squall_dataset *ds, const char *line, struct squall_error *err) SQUALL_CHECK;

@@ -1,0 +1,125 @@
+/* Datasets: arrays of any format under one roof, what was wrong with the rest, and the look-ups that the public interface offers. */
+#include "array/dtype.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "engine/array.h"
+#include "engine/worker.h"
+#include <string.h>
+
+struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const char *path, const char *format, struct squall_error *err)
+{
+    struct squall_dataset *ds = sq_alloc_zero(1, sizeof *ds);
+    char *path_copy = sq_strdup(path);
+    if (!ds || !path_copy || pthread_mutex_init(&ds->lock, NULL) != 0) {
+        sq_free(ds);
+        sq_free(path_copy);
+        (void)sq_error_memory(err, sizeof *ds);
+        return NULL;
+    }
+    ds->ctx = ctx;
+    ds->path = path_copy;
+    ds->format = format;
+    return ds;
+}
+
+int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squall_error *err)
+{
+    int status = SQ_GROW(ds->arrays, ds->array_capacity, ds->array_count + 1, err);
+    if (status) {
+        a->ops->free(a);
+        return status;
+    }
+    a->dataset = ds;
+    ds->arrays[ds->array_count++] = a;
+    return 0;
+}
+
+int sq_dataset_add_problem(struct squall_dataset *ds, const char *line, struct squall_error *err)
+{
+    SQ_TRY(SQ_GROW(ds->problems, ds->problem_capacity, ds->problem_count + 1, err));
+    if (!(ds->problems[ds->problem_count] = sq_strdup(line)))
+        return sq_error_memory(err, strlen(line));
+    ds->problem_count++;
+    return 0;
+}
+
+void squall_dataset_close(squall_dataset *ds)
+{
+    if (!ds)
+        return;
+    sq_workers_free(ds->idle_workers);
+    for (size_t i = 0; i < ds->array_count; i++)
+        ds->arrays[i]->ops->free(ds->arrays[i]);
+    sq_free(ds->arrays);
+    if (ds->format_data_free)
+        ds->format_data_free(ds->format_data);
+    for (size_t i = 0; i < ds->problem_count; i++)
+        sq_free(ds->problems[i]);
+    sq_free(ds->problems);
+    sq_free(ds->attributes);
+    sq_free(ds->path);
+    pthread_mutex_destroy(&ds->lock);
+    sq_free(ds);
+}
+
+struct squall_dataset_info squall_dataset_info(const squall_dataset *ds)
+{
+    return (struct squall_dataset_info){
+        .format = ds->format,
+        .attributes = ds->attributes ? ds->attributes : "{}",
+        .array_count = ds->array_count,
+        .problem_count = ds->problem_count,
+    };
+}
+
+squall_array *squall_dataset_array_at(const squall_dataset *ds, size_t index)
+{
+    return ds->arrays[index];
+}
+
+const char *squall_dataset_problem(const squall_dataset *ds, size_t index)
+{
+    return ds->problems[index];
+}
+
+int squall_dataset_array(const squall_dataset *ds, const char *name, squall_array **ret, struct squall_error *err)
+{
+    enum { NAMES_SHOWN = 20 };
+    for (size_t i = 0; i < ds->array_count; i++)
+        if (!strcmp(ds->arrays[i]->info.name, name)) {
+            *ret = ds->arrays[i];
+            return 0;
+        }
+    SQ_CLEANUP_TEXT struct sq_text names = SQ_TEXT_INIT;
+    for (size_t i = 0; i < ds->array_count && i < NAMES_SHOWN; i++)
+        sq_text_printf(&names, "%s%s", i ? ", " : "", ds->arrays[i]->info.name);
+    if (ds->array_count > NAMES_SHOWN)
+        sq_text_printf(&names, " and %zu more", ds->array_count - NAMES_SHOWN);
+    return sq_error(err, SQUALL_ENOTFOUND, "%s: no array %s; there is %s", ds->path, name,
+                    ds->array_count ? sq_text_string(&names) : "no array at all");
+}
+
+struct squall_array_info squall_array_info(const squall_array *a)
+{
+    return a->info;
+}
+
+struct squall_selection squall_selection_all(const squall_array *a)
+{
+    struct squall_selection s;
+    memset(&s, 0, sizeof s);
+    for (unsigned d = 0; d < a->info.rank; d++) {
+        s.count[d] = a->info.shape[d];
+        s.step[d] = 1;
+    }
+    return s;
+}
+
+int squall_array_stored_bytes(const squall_array *a, uint64_t *ret, struct squall_error *err)
+{
+    if (a->ops->stored_bytes)
+        return a->ops->stored_bytes(a, ret, err);
+    *ret = 0;
+    return 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * What a thread needs to read chunks, kept from read to read: the format's decoder, a buffer for stored bytes and one for a decoded
+ * chunk. A dataset keeps those that no read uses; reads that run at the same time each have their own.
+ */
+#ifndef SQ_ENGINE_WORKER_H
+#define SQ_ENGINE_WORKER_H
+
+#include "engine/array.h"
+
+struct sq_worker {
+    struct sq_worker *next;
+    const struct sq_array_ops *ops; /* whose scratch it is */
+    void *scratch;
+    void *raw, *chunk; /* grown as needed */
+    size_t raw_bytes, chunk_bytes;
+    struct squall_speed speed; /* of the read that it serves; seconds only where that is timed */
+};
+
+/* NULL: out of memory. */
+struct sq_worker *sq_worker_take(const struct squall_array *a);
+void sq_worker_give_back(const struct squall_array *a, struct sq_worker *worker); /* NULL is accepted */
+void sq_workers_free(struct sq_worker *list);
+
+/* At least size_bytes, content undefined; NULL: out of memory. */
+void *sq_worker_raw(struct sq_worker *worker, size_t size_bytes);
+void *sq_worker_chunk(struct sq_worker *worker, size_t size_bytes);
+
+#endif

@@ -32,7 +32,7 @@ enum {
     LOCAL_NUMBER = 49,
 };
 
-enum { ECMWF = 98, NCEP = 7 };
+enum { ECMWF = 98, NCEP = 7, HAS_GRID_SECTION = 0x80 };
 enum { MARS_CONTROL = 10, MARS_PERTURBED = 11, MARS_MEAN = 17, MARS_SPREAD = 18 };
 
 /* How P1 and P2 make a step or an interval. */
@@ -155,10 +155,12 @@ static int32_t number_of(const struct local *local, const uint8_t *pds)
     return local->number_bytes == 1 ? pds[LOCAL_NUMBER] : pds[LOCAL_NUMBER] << 8 | pds[LOCAL_NUMBER + 1];
 }
 
-/* The grid and the packing are told elsewhere: number of the grid, which sections follow, decimal scale. */
+/* Grid and packing are told elsewhere: which sections follow, decimal scale, the number of a grid that is described. */
 static void blank_packing(uint8_t *pds)
 {
-    pds[GRID] = pds[SECTIONS] = 0;
+    if (pds[SECTIONS] & HAS_GRID_SECTION)
+        pds[GRID] = 0;
+    pds[SECTIONS] = 0;
     memset(pds + DECIMAL_SCALE, 0, 2);
 }
 

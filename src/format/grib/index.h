@@ -1,11 +1,12 @@
 /*
  * Every field of many files, compactly: a row a field (≤ 128 bytes), and tables of the distinct products, grids and files
  * that the rows point into. Made by scanning files in parallel; the order is (path as given, offset, field in message)
- * whatever the number of threads.
+ * whatever the number of threads, and so are the rows of the tables: by the first field that has them.
  */
 #ifndef SQ_FORMAT_GRIB_INDEX_H
 #define SQ_FORMAT_GRIB_INDEX_H
 
+#include "base/arena.h"
 #include "format/grib/decode.h"
 #include "format/grib/names.h"
 #include "format/grib/product.h"
@@ -24,7 +25,7 @@ struct sq_grib_field {
 
 struct sq_grib_file {
     char *path;
-    struct sq_file_identity identity;
+    struct sq_file_identity identity; /* zero where it could not be opened */
     uint64_t field_count;
 };
 
@@ -43,7 +44,7 @@ struct sq_grib_index {
     size_t product_count;
     struct sq_grib_grid *grids;
     size_t grid_count;
-    struct sq_grib_packing *packings;
+    struct sq_grib_packing *packings; /* reference_value and value_count are 0 */
     size_t packing_count;
     struct sq_grib_file *files;
     size_t file_count;
@@ -53,8 +54,8 @@ struct sq_grib_index {
 };
 
 /*
- * Scan the files on `threads` threads. Files that cannot be opened, are empty, or hold no GRIB are problems; so is damage.
- * cancelled (nullable) is asked between files. *ret: sq_grib_index_done.
+ * Scan the files on `threads` threads. Files that cannot be opened, are empty, or hold no GRIB are problems; so is damage, and each field whose
+ * description contradicts itself. cancelled (nullable) is asked between files. *ret: sq_grib_index_done.
  */
 int sq_grib_index_build(const char *const *paths, size_t path_count, unsigned threads, int (*cancelled)(void *), void *user,
                         struct sq_grib_index *ret, struct squall_error *err) SQUALL_CHECK;

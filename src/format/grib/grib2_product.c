@@ -144,24 +144,27 @@ static const uint8_t *steps_range(const uint8_t *interval)
     return NULL;
 }
 
+/* How long a range is, in seconds; false where it does not say, or what cannot be. */
+static bool range_length(const uint8_t *range, int64_t start_s, int64_t *ret)
+{
+    uint32_t length = (uint32_t)be(range + 3, 4);
+    return length != 0 && length != UINT32_MAX && sq_grib_step_seconds(2, range[2], length, start_s, ret);
+}
+
 /*
  * The end of the interval, in seconds from the reference time: by the length of its range, as users of ecCodes know it; by the date of the end where the
  * range gives none.
  */
-static bool interval_end(const uint8_t *interval, struct sq_grib_times *t)
+static void interval_end(const uint8_t *interval, struct sq_grib_times *t)
 {
     const uint8_t *range = steps_range(interval);
     if (!range && interval[7] > 0)
-        return true; /* an average over runs has one step */
+        return; /* an average over runs has one step */
     int64_t end_s, length_s, start_s = t->reference_time_s + t->step_begin_s;
-    bool given = range && range[2] != 255 && be(range + 3, 4) != UINT32_MAX;
-    if (given && !sq_grib_step_seconds(2, range[2], (int64_t)be(range + 3, 4), start_s, &length_s))
-        return false;
-    if (given && length_s > 0)
+    if (range && range_length(range, start_s, &length_s))
         t->step_end_s = t->step_begin_s + length_s;
     else if (date_at(interval, &end_s) && end_s >= start_s)
         t->step_end_s = end_s - t->reference_time_s;
-    return true;
 }
 
 static bool read_times(const uint8_t *section1, const uint8_t *section4, const struct template *t, const uint16_t at[PART_COUNT],
@@ -177,7 +180,9 @@ static bool read_times(const uint8_t *section1, const uint8_t *section4, const s
     if (!(missing && process[6] == 255) && !sq_grib_step_seconds(2, process[6], step, times->reference_time_s, &times->step_begin_s))
         return false;
     times->step_end_s = times->step_begin_s;
-    return !at[INTERVAL] || interval_end(section4 + at[INTERVAL], times);
+    if (at[INTERVAL])
+        interval_end(section4 + at[INTERVAL], times);
+    return true;
 }
 
 /* The length of an interval in steps is one of the times; it stays only as a number of hours that names parameters. */
@@ -262,7 +267,16 @@ static enum sq_grib_step_type step_type_of(uint8_t process)
                                       SQ_GRIB_SD,  SQ_GRIB_COV,   SQ_GRIB_SDIFF, SQ_GRIB_RATIO, SQ_GRIB_STDANOM, SQ_GRIB_SUM};
     if (process < sizeof TYPES)
         return (enum sq_grib_step_type)TYPES[process];
-    return process == 100 ? SQ_GRIB_SEVERITY : process == 101 ? SQ_GRIB_MODE : SQ_GRIB_OTHER_STATISTIC;
+    switch (process) {
+    case 100:
+        return SQ_GRIB_SEVERITY;
+    case 101:
+        return SQ_GRIB_MODE;
+    case 255:
+        return SQ_GRIB_INSTANT; /* not said, as in some of NCEP's */
+    default:
+        return SQ_GRIB_OTHER_STATISTIC;
+    }
 }
 
 /* Of several processes the last one counts, which is the one that was done first, over the steps. */

@@ -1,0 +1,163 @@
+"""The command as a user meets it: help, usage errors, messages and exit codes, listings and values."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory, support):
+    """Two runs of four variables on a small grid, without damage."""
+    folder = tmp_path_factory.mktemp("cli") / "archive"
+    sizes = "--inits 2 --steps 3 --vars 4 --ny 30 --nx 20".split()
+    subprocess.run([support / "make_archive", folder, *sizes], check=True)
+    return folder
+
+
+def first_file(archive):
+    return sorted(archive.iterdir())[0]
+
+
+def test_help_names_every_command(squall):
+    text = squall("help").out
+    for command in "info ls get convert status verify bench completion".split():
+        assert command in text
+        assert f"usage: squall {command} " in squall("help", command).out
+        assert squall(command, "--help").out == squall("help", command).out
+
+
+def test_version_is_one_line(squall):
+    assert squall("--version").out.startswith("squall ")
+
+
+@pytest.mark.parametrize(
+    "args, words",
+    [
+        ([], "usage: squall"),
+        (["frobnicate"], "no command frobnicate"),
+        (["ls"], "something is missing"),
+        (["info", "a", "b"], "too much is given"),
+        (["convert", "a", "b", "--chnks", "x"], "is --chunks meant?"),
+        (["convert", "a", "b", "--threads", "0"], "a whole number from 1"),
+        (["convert", "a", "b", "--threads", "-3"], "a whole number from 1"),
+        (["convert", "a", "b", "--memory", "lots"], "a size is wanted"),
+        (["convert", "a", "b", "--on-overflow", "wrap"], "error|inf|clip"),
+        (["convert", "a", "b", "--codec"], "wants CHAIN"),
+        (["convert", "a", "b", "--dry-run=yes"], "takes no value"),
+        (["convert", "a", "b", "--stack-name", "X"], "--stack variable"),
+        (["convert", "a", "b", "--strict", "--keep-going"], "exclude each other"),
+        (["get", "a"], "which array?"),
+        (["get", "a", "b", "-o", "x.txt"], "FILE.npy, FILE.csv or -"),
+        (["ls", "-w", "shortName", "x"], "KEY=VALUE"),
+        (["ls", "-p", "colour", "x"], "no key colour"),
+        (["completion", "tcsh"], "no shell tcsh"),
+    ],
+)
+def test_usage_errors_say_what_is_wrong_and_exit_with_2(squall, args, words):
+    done = squall(*args, check=False)
+    assert done.code == 2
+    assert words in done.err
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("command", ["info", "status", "verify", "bench"])
+def test_a_path_that_is_not_there_is_named(squall, command):
+    done = squall(command, "/no/such/path", check=False)
+    assert done.code == 1
+    assert "/no/such/path" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_ls_has_a_row_a_field(squall, archive):
+    path = first_file(archive)
+    rows = squall("ls", path).out.splitlines()
+    listed = json.loads(squall("ls", "--json", path).out)
+    assert len(rows) == len(listed) > 0
+    assert [r["number"] for r in listed] == list(range(1, len(rows) + 1))
+    assert listed[0]["offset"] == 0
+    total = sum(r["size"] for r in listed)
+    assert total == os.path.getsize(path)
+
+
+def test_ls_filters_and_chooses_columns(squall, archive):
+    rows = squall("ls", "-w", "step=1", "-p", "shortName,step", *sorted(archive.iterdir())).out.split("\n")[:-1]
+    assert rows and all(row.split()[1] == "1" for row in rows)
+    assert squall("ls", "-w", "step=0|2,stepType=instant", "-p", "step", first_file(archive)).out.split().count("1") == 0
+
+
+def test_get_writes_a_field_that_ecCodes_agrees_with(squall, archive, tmp_path):
+    import eccodes
+
+    path = first_file(archive)
+    squall("get", path, "--field", "2", "-o", tmp_path / "field.npy")
+    ours = np.load(tmp_path / "field.npy")
+    with open(path, "rb") as f:
+        for _ in range(2):
+            handle = eccodes.codes_grib_new_from_file(f)
+    theirs = eccodes.codes_get_values(handle).astype("float32").reshape(30, 20)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_get_prints_csv_with_coordinates(squall, archive):
+    out = squall("get", first_file(archive), "t", "-s", "init_time=0,step=1,y=0:2,x=0:3").out.splitlines()
+    assert out[0] == "y,x,t"
+    assert len(out) == 1 + 6
+
+
+def test_get_refuses_what_is_not_there(squall, archive):
+    path = first_file(archive)
+    assert "no number 999" in squall("get", path, "--field", "999", check=False).err
+    done = squall("get", path, "nonsense", check=False)
+    assert done.code == 1 and "nonsense" in done.err and "t" in done.err
+    done = squall("get", path, "t", "-s", "step=77", check=False)
+    assert done.code == 2 and "outside 0 to 2" in done.err
+    assert "has no dimension depth" in squall("get", path, "t", "-s", "depth=0", check=False).err
+
+
+def test_nearest_finds_the_index(squall, archive):
+    out = squall("get", first_file(archive), "t", "--nearest", "step=2h,y=0,x=0,init_time=2022-01-01").out.splitlines()
+    assert len(out) == 2
+
+
+def test_info_tells_the_structure_as_text_and_json(squall, archive):
+    info = json.loads(squall("info", "--json", archive).out)
+    by_name = {a["name"]: a for a in info["arrays"]}
+    assert info["format"] == "grib"
+    assert by_name["t"]["dims"] == ["init_time", "step", "y", "x"]
+    assert by_name["t"]["shape"] == [2, 3, 30, 20]
+    assert "t" in squall("info", archive).out
+
+
+def test_bench_reports_the_keys_that_programs_read(squall, archive):
+    speed = json.loads(squall("bench", first_file(archive), "--threads", "1", "--json").out)
+    assert {"bytes", "points", "seconds", "points_per_second", "bytes_per_second"} <= set(speed)
+    fields = len(squall("ls", first_file(archive)).out.splitlines())
+    assert speed["points"] == fields * 600
+
+
+def test_completion_is_valid_bash(squall):
+    script = squall("completion", "bash").out
+    assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
+    words = subprocess.run(
+        ["bash", "-c", script + "\nCOMP_WORDS=(squall convert --ch); COMP_CWORD=2; _squall; echo ${COMPREPLY[*]}"],
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert words.strip() == "--chunks"
+
+
+def test_the_manual_page_has_every_option(squall):
+    page = squall("help", "--man").out
+    for option in "chunks codec select coarsen overwrite threads".split():
+        assert f"\\-\\-{option}" in page
+
+
+def test_a_full_stdout_is_an_error(squall, archive):
+    with open("/dev/full", "w") as full:
+        command = [os.environ.get("SQUALL", "build/squall"), "ls", first_file(archive)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert "stdout" in done.stderr

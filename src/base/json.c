@@ -219,7 +219,7 @@ struct sq_json *sq_json_new_double(double value)
         return (struct sq_json *)json_object_new_double_s(value, "NaN");
     if (isinf(value))
         return (struct sq_json *)json_object_new_double_s(value, value < 0 ? "-Infinity" : "Infinity");
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
             break;

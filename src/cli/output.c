@@ -69,7 +69,7 @@ void print_json_string(FILE *out, const char *text)
 
 const char *number_text(double value, char buffer[SHORT_TEXT_BYTES])
 {
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 15; digits <= 17; digits++) {
         snprintf(buffer, SHORT_TEXT_BYTES, "%.*g", digits, value);
         if (strtod(buffer, NULL) == value)
             break;

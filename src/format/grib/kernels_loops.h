@@ -1,9 +1,10 @@
 /*
  * Loops that every variant shares: the source is the same, the compiler vectorises it for the instruction set that VARIANT names.
- * Included by kernels.c and kernels_avx2.c, which define VARIANT (a function attribute, or nothing).
+ * Included by kernels.c and kernels_avx2.c, which define VARIANT (a function attribute, or nothing) and MULTIPLY_ADD(a, b, c).
  */
 #include "format/grib/kernels.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Bytes of a message lie at any address. */
@@ -30,7 +31,7 @@ static inline __attribute__((always_inline)) double big_float64(struct unaligned
     return value;
 }
 
-#define SCALED(x)          (((double)(x)*binary + reference) * decimal)
+#define SCALED(x)          (MULTIPLY_ADD((double)(x), binary, reference) * decimal)
 #define SCALED_OR(x, gone) ((x) == (gone) ? (double)NAN : SCALED(x))
 
 /* One loop: NAME turns count elements of SOURCE into DESTINATION by VALUE, an expression of x. */
@@ -133,4 +134,117 @@ VARIANT static void unpack_piece_plain(const uint8_t *bytes, const uint8_t *end,
 static inline int64_t highest_value(unsigned width, unsigned missing)
 {
     return (INT64_C(1) << width) - 1 - (int64_t)missing;
+}
+
+/*
+ * The sums of one order, with and without missing values. Sums are kept to 30 bits, so that whoever computes them in 32 can tell when they
+ * leave them.
+ */
+static inline __attribute__((always_inline)) bool sum_loop(const uint32_t *x, size_t count, const unsigned order, const bool has_missing,
+                                                           struct sq_grib_sums *sums, int32_t *restrict out)
+{
+    uint64_t last = sums->last, difference = sums->difference, beyond = 0;
+    const uint64_t bias = order ? sums->bias : 0;
+    for (size_t i = 0; i < count; i++) {
+        bool gone = has_missing && x[i] == SQ_GRIB_MISSING_U32;
+        uint64_t step = gone ? 0 : x[i] + bias;
+        if (order == 2) {
+            difference += step;
+            last += gone ? 0 : difference;
+        } else {
+            last = order ? last + step : step;
+        }
+        beyond |= (last + (UINT64_C(1) << 30)) >> 31;
+        out[i] = gone ? INT32_MIN : (int32_t)last;
+    }
+    sums->last = last;
+    sums->difference = difference;
+    return beyond == 0;
+}
+
+VARIANT static bool sum_up_plain(const uint32_t *x, size_t count, bool has_missing, struct sq_grib_sums *sums, int32_t *out)
+{
+    switch (sums->order * 2 + has_missing) {
+    case 0:
+        return sum_loop(x, count, 0, false, sums, out);
+    case 1:
+        return sum_loop(x, count, 0, true, sums, out);
+    case 2:
+        return sum_loop(x, count, 1, false, sums, out);
+    case 3:
+        return sum_loop(x, count, 1, true, sums, out);
+    case 4:
+        return sum_loop(x, count, 2, false, sums, out);
+    default:
+        return sum_loop(x, count, 2, true, sums, out);
+    }
+}
+
+enum { PNG_NONE, PNG_SUB, PNG_UP, PNG_AVERAGE, PNG_PAETH };
+
+/* Whichever of left, above and upper left is nearest to left + above - upper left, in this order. */
+static inline __attribute__((always_inline)) int paeth(int left, int above, int corner)
+{
+    int to_left = abs(above - corner), to_above = abs(left - corner), to_corner = abs(left + above - 2 * corner);
+    if (to_left <= to_above && to_left <= to_corner)
+        return left;
+    return to_above <= to_corner ? above : corner;
+}
+
+/* One filter and one step, both known when compiled: what is left of a byte stays in registers. */
+static inline __attribute__((always_inline)) void unfilter_row(const unsigned filter, uint8_t *row, const uint8_t *restrict above,
+                                                               size_t count, const unsigned step)
+{
+    int left[4] = {0}, corner[4] = {0};
+    for (size_t i = 0; i < count; i += step)
+        for (unsigned k = 0; k < step && i + k < count; k++) {
+            int up = above[i + k];
+            int guess = filter == PNG_SUB       ? left[k]
+                        : filter == PNG_UP      ? up
+                        : filter == PNG_AVERAGE ? (left[k] + up) >> 1
+                                                : paeth(left[k], up, corner[k]);
+            left[k] = row[i + k] = (uint8_t)(row[i + k] + guess);
+            corner[k] = up;
+        }
+}
+
+static inline __attribute__((always_inline)) void unfilter_steps(const unsigned filter, uint8_t *row, const uint8_t *above, size_t count,
+                                                                 unsigned step)
+{
+    switch (step) {
+    case 1:
+        unfilter_row(filter, row, above, count, 1);
+        break;
+    case 2:
+        unfilter_row(filter, row, above, count, 2);
+        break;
+    case 3:
+        unfilter_row(filter, row, above, count, 3);
+        break;
+    default:
+        unfilter_row(filter, row, above, count, 4);
+        break;
+    }
+}
+
+VARIANT static bool unfilter_plain(unsigned filter, uint8_t *row, const uint8_t *above, size_t count, unsigned step)
+{
+    switch (filter) {
+    case PNG_NONE:
+        return true;
+    case PNG_SUB:
+        unfilter_steps(PNG_SUB, row, above, count, step);
+        return true;
+    case PNG_UP:
+        unfilter_row(PNG_UP, row, above, count, 1);
+        return true;
+    case PNG_AVERAGE:
+        unfilter_steps(PNG_AVERAGE, row, above, count, step);
+        return true;
+    case PNG_PAETH:
+        unfilter_steps(PNG_PAETH, row, above, count, step);
+        return true;
+    default:
+        return false;
+    }
 }

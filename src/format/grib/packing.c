@@ -169,51 +169,36 @@ int sq_grib_packing_of(const struct sq_grib_found *found, struct sq_grib_packing
     return 0;
 }
 
-/* n to the power of s as a chain of products or quotients: other ways to the same power differ in the last bit. */
-static double power(double n, int s)
+/* What bounds X: the image of a JPEG has its own depth, sums of complex packing have none. */
+static unsigned bits_of(const struct sq_grib_packing *p)
 {
-    double value = 1;
-    for (; s > 0; s--)
-        value *= n;
-    for (; s < 0; s++)
-        value /= n;
-    return value;
+    switch (p->template_number) {
+    case 0:
+    case 42:
+    case SIMPLE_1:
+        return p->bits_per_value;
+    case 41:
+    case 40010:
+        return (p->bits_per_value + 7u) / 8 * 8;
+    default:
+        return 0;
+    }
 }
 
 static struct sq_grib_scale scale_of(const struct sq_grib_packing *p)
 {
-    return (struct sq_grib_scale){p->reference_value, power(2, p->binary_scale), power(10, -p->decimal_scale)};
+    return sq_grib_scale_of(p->reference_value, p->binary_scale, p->decimal_scale, bits_of(p));
 }
 
 bool sq_grib_packing_range(const struct sq_grib_packing *packing, double *ret_least, double *ret_greatest)
 {
-    unsigned bits = packing->bits_per_value;
-    switch (packing->template_number) {
-    case 0:
-    case 42:
-    case SIMPLE_1:
-        break;
-    case 40:
-    case 40000:
-        if (bits) /* the image has its own depth */
-            return false;
-        break;
-    case 41:
-    case 40010:
-        bits = (bits + 7) / 8 * 8;
-        break;
-    default:
-        return false;
-    }
-    if (packing->unsupported)
+    unsigned bits = bits_of(packing), number = packing->template_number;
+    bool constant = packing->bits_per_value == 0 && number != IEEE && number != 2 && number != 3;
+    if (packing->unsupported || (bits == 0 && !constant))
         return false;
     struct sq_grib_scale s = scale_of(packing);
-    if (bits == 0) {
-        *ret_least = *ret_greatest = s.reference;
-        return true;
-    }
-    *ret_least = s.reference * s.decimal;
-    *ret_greatest = ((double)((UINT64_C(1) << bits) - 1) * s.binary + s.reference) * s.decimal;
+    *ret_least = constant ? s.reference : s.reference * s.decimal;
+    *ret_greatest = constant ? s.reference : ((double)((UINT64_C(1) << bits) - 1) * s.binary + s.reference) * s.decimal;
     return true;
 }
 

@@ -15,7 +15,9 @@ static size_t value_bytes(const struct sq_grib_sink *sink)
 
 static void scale(const struct sq_grib_sink *sink, enum sq_grib_source source, const void *values, size_t count, void *dst)
 {
-    if (sink->output == SQ_GRIB_FLOAT32)
+    if (sink->output == SQ_GRIB_FLOAT32 && sink->scale.float_exact && sink->kernels->to_float32_exact[source])
+        sink->kernels->to_float32_exact[source](values, count, &sink->scale, dst);
+    else if (sink->output == SQ_GRIB_FLOAT32)
         sink->kernels->to_float32[source](values, count, &sink->scale, dst);
     else
         sink->kernels->to_float64[source](values, count, &sink->scale, dst);

@@ -1,10 +1,12 @@
 /*
- * CCSDS packing (data representation template 5.42, CCSDS 121.0-B) by libaec, which gives the integers in the machine's order and
- * in the smallest of 1, 2 and 4 bytes. It is drained block by block, so that the integers never leave the cache.
+ * CCSDS packing (data representation template 5.42, CCSDS 121.0-B). Streams as the standard has them are decoded by our own kernel; libaec's
+ * extensions (signed samples, other block sizes) by libaec, which gives the integers in the machine's order. Either is drained block by block,
+ * so that the integers never leave the cache.
  */
 #include "base/error_internal.h"
 #include "format/grib/unpack.h"
 #include <libaec.h>
+#include <string.h>
 
 enum { PARAMETER_BYTES = 4 }; /* octets 22 to 25: flags, block size, reference sample interval */
 
@@ -13,32 +15,54 @@ static int corrupt(const struct sq_grib_packed *packed, const char *what, struct
     return sq_error(err, SQUALL_ECORRUPT, "CCSDS data at byte %llu of the message: %s", (unsigned long long)packed->data_offset, what);
 }
 
-static unsigned sample_bytes(unsigned bits)
-{
-    return bits <= 8 ? 1 : bits <= 16 ? 2 : 4;
-}
-
 /* Is some integer wider than the header says? A sound encoder writes none, and what the packing allows is relied on. */
-static bool any_above(const void *values, size_t count, unsigned bytes, unsigned bits)
+static bool any_above(const uint32_t *values, size_t count, unsigned bits)
 {
     uint32_t all = 0;
-    if (bytes == 1)
-        for (size_t i = 0; i < count; i++)
-            all |= ((const uint8_t *)values)[i];
-    else if (bytes == 2)
-        for (size_t i = 0; i < count; i++)
-            all |= ((const uint16_t *)values)[i];
-    else
-        for (size_t i = 0; i < count; i++)
-            all |= ((const uint32_t *)values)[i];
+    for (size_t i = 0; i < count; i++)
+        all |= values[i];
     return (uint64_t)all >> bits != 0;
+}
+
+static int put(const struct sq_grib_packed *packed, const uint32_t *values, size_t count, struct sq_grib_sink *sink,
+               struct squall_error *err)
+{
+    unsigned bits = packed->packing.bits_per_value;
+    if (any_above(values, count, bits))
+        return corrupt(packed, "a value is wider than the bits per value", err);
+    sq_grib_sink_put(sink, bits < 32 ? SQ_GRIB_I32 : SQ_GRIB_U32, values, count);
+    return 0;
+}
+
+static int unpack_standard(const struct sq_grib_packed *packed, struct sq_grib_ccsds *stream, struct sq_grib_scratch *scratch,
+                           struct sq_grib_sink *sink, struct squall_error *err)
+{
+    for (uint64_t left = packed->value_count; left;) {
+        size_t count = left < SQ_GRIB_BLOCK ? (size_t)left : SQ_GRIB_BLOCK;
+        for (size_t i = 0; i < count; i += stream->block) /* blocks divide SQ_GRIB_BLOCK; the last may be in excess */
+            if (!sink->kernels->ccsds_block(stream, scratch->block + i))
+                return corrupt(packed, "the stream is damaged, or ends before the last value", err);
+        SQ_TRY(put(packed, scratch->block, count, sink, err));
+        left -= count;
+    }
+    return 0;
+}
+
+/* libaec's container of a sample, widened in place from behind. */
+static void widen(uint32_t *values, size_t count, unsigned container_bytes)
+{
+    for (size_t i = count; i-- > 0 && container_bytes < 4;) {
+        uint8_t *container = (uint8_t *)values + i * container_bytes;
+        uint16_t two;
+        memcpy(&two, container, sizeof two);
+        values[i] = container_bytes == 1 ? container[0] : two;
+    }
 }
 
 static int drain(struct aec_stream *stream, const struct sq_grib_packed *packed, struct sq_grib_scratch *scratch, struct sq_grib_sink *sink,
                  struct squall_error *err)
 {
-    unsigned bits = packed->packing.bits_per_value, bytes = sample_bytes(bits);
-    enum sq_grib_source source = bytes == 1 ? SQ_GRIB_U8 : bytes == 2 ? SQ_GRIB_U16 : bits < 32 ? SQ_GRIB_I32 : SQ_GRIB_U32;
+    unsigned bits = packed->packing.bits_per_value, bytes = bits <= 8 ? 1 : bits <= 16 ? 2 : 4;
     for (uint64_t left = packed->value_count; left;) {
         size_t count = left < SQ_GRIB_BLOCK ? (size_t)left : SQ_GRIB_BLOCK;
         stream->next_out = (unsigned char *)scratch->block;
@@ -47,27 +71,23 @@ static int drain(struct aec_stream *stream, const struct sq_grib_packed *packed,
             return corrupt(packed, "the stream is damaged", err);
         if (stream->avail_out)
             return corrupt(packed, "the stream ends before the last value", err);
-        if (any_above(scratch->block, count, bytes, bits))
-            return corrupt(packed, "a value is wider than the bits per value", err);
-        sq_grib_sink_put(sink, source, scratch->block, count);
+        widen(scratch->block, count, bytes);
+        SQ_TRY(put(packed, scratch->block, count, sink, err));
         left -= count;
     }
     return 0;
 }
 
-int sq_grib_unpack_ccsds(const struct sq_grib_packed *packed, struct sq_grib_scratch *scratch, struct sq_grib_sink *sink,
-                         struct squall_error *err)
+static int unpack_by_libaec(const struct sq_grib_packed *packed, unsigned flags, unsigned block, unsigned interval,
+                            struct sq_grib_scratch *scratch, struct sq_grib_sink *sink, struct squall_error *err)
 {
-    if (packed->parameter_bytes < PARAMETER_BYTES + 1)
-        return corrupt(packed, "section 5 is too short for its template", err);
-    const uint8_t *p = packed->parameters + 1;
     struct aec_stream stream = {
         .next_in = packed->data,
         .avail_in = packed->data_bytes,
         .bits_per_sample = packed->packing.bits_per_value,
-        .block_size = p[1],
-        .rsi = (unsigned)(p[2] << 8 | p[3]),
-        .flags = p[0] & ~(unsigned)(AEC_DATA_3BYTE | AEC_DATA_MSB),
+        .block_size = block,
+        .rsi = interval,
+        .flags = flags & ~(unsigned)(AEC_DATA_3BYTE | AEC_DATA_MSB),
     };
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     stream.flags |= AEC_DATA_MSB;
@@ -77,4 +97,36 @@ int sq_grib_unpack_ccsds(const struct sq_grib_packed *packed, struct sq_grib_scr
     int status = drain(&stream, packed, scratch, sink, err);
     aec_decode_end(&stream);
     return status;
+}
+
+/* Bits of a block's option (CCSDS 121.0-B, table 5-1); restricted: the short codes for samples of up to 4 bits. */
+static unsigned option_bits(unsigned bits, bool restricted)
+{
+    if (restricted && bits <= 4)
+        return bits <= 2 ? 1 : 2;
+    return bits <= 8 ? 3 : bits <= 16 ? 4 : 5;
+}
+
+int sq_grib_unpack_ccsds(const struct sq_grib_packed *packed, struct sq_grib_scratch *scratch, struct sq_grib_sink *sink,
+                         struct squall_error *err)
+{
+    if (packed->parameter_bytes < PARAMETER_BYTES + 1)
+        return corrupt(packed, "section 5 is too short for its template", err);
+    const uint8_t *p = packed->parameters + 1;
+    unsigned flags = p[0], block = p[1], interval = (unsigned)(p[2] << 8 | p[3]), bits = packed->packing.bits_per_value;
+    bool standard_block = block == 8 || block == 16 || block == 32 || block == 64;
+    bool restricted = flags & AEC_RESTRICTED;
+    if (flags & (AEC_DATA_SIGNED | AEC_NOT_ENFORCE) || !standard_block || interval == 0 || interval > 4096 || (restricted && bits > 4))
+        return unpack_by_libaec(packed, flags, block, interval, scratch, sink, err);
+    struct sq_grib_ccsds stream = {
+        .bytes = packed->data,
+        .size_bytes = packed->data_bytes,
+        .bits = bits,
+        .block = block,
+        .interval = interval,
+        .option_bits = option_bits(bits, restricted),
+        .preprocessed = flags & AEC_DATA_PREPROCESS,
+        .padded = flags & AEC_PAD_RSI,
+    };
+    return unpack_standard(packed, &stream, scratch, sink, err);
 }

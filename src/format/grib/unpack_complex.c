@@ -26,13 +26,11 @@ struct layout {
     uint64_t references_at, widths_at, lengths_at, values_at; /* first bits in the data */
 };
 
-/* Where the sums stand: the last value and, for order 2, its difference from the one before. */
+/* Where the sums stand, and the first values, which the header holds. */
 struct sums {
-    unsigned order;
-    unsigned seen; /* how many of the first values, which stand in the header, have been placed */
+    struct sq_grib_sums to;
+    unsigned seen; /* how many of the first values have been placed */
     uint64_t first[2];
-    uint64_t bias; /* the least difference, which was taken off all of them */
-    uint64_t last, difference;
 };
 
 struct groups {
@@ -92,13 +90,13 @@ static int read_layout(const struct sq_grib_packed *packed, struct layout *l, st
 
 static struct sums read_sums(const struct sq_grib_packed *packed, const struct layout *l)
 {
-    struct sums s = {.order = l->order};
+    struct sums s = {.to.order = l->order};
     struct sq_cursor c = sq_cursor(packed->data, packed->data_bytes);
     for (unsigned k = 0; k < l->order; k++)
         s.first[k] = sq_uint_be(&c, l->extra_bytes);
     if (l->order && l->extra_bytes) {
         uint64_t raw = sq_uint_be(&c, l->extra_bytes), sign = UINT64_C(1) << (8 * l->extra_bytes - 1);
-        s.bias = raw & sign ? 0 - (raw & (sign - 1)) : raw;
+        s.to.bias = raw & sign ? 0 - (raw & (sign - 1)) : raw;
     }
     return s;
 }
@@ -106,7 +104,7 @@ static struct sums read_sums(const struct sq_grib_packed *packed, const struct l
 /* Are all values R, as nothing takes a bit? (References of 0 bits alone do not say so: all groups may begin at the same value.) */
 static bool is_constant(const struct layout *l, const struct sums *s)
 {
-    return l->reference_bits == 0 && l->width_bits == 0 && l->width_base == 0 && !(s->first[0] | s->first[1] | s->bias);
+    return l->reference_bits == 0 && l->width_bits == 0 && l->width_base == 0 && !(s->first[0] | s->first[1] | s->to.bias);
 }
 
 static int next_batch(const struct sq_grib_packed *packed, const struct layout *l, const struct sq_grib_kernels *kernels, struct groups *g,
@@ -184,18 +182,18 @@ static int next_block(const struct sq_grib_packed *packed, const struct layout *
 /* Place a first value, or sum up one difference. */
 static uint64_t next_sum(struct sums *s, uint64_t x)
 {
-    if (s->seen < s->order) {
-        uint64_t value = s->first[s->seen];
-        s->difference = value - s->last;
-        s->last = value;
-        s->seen++;
+    struct sq_grib_sums *to = &s->to;
+    if (s->seen < to->order) {
+        uint64_t value = s->first[s->seen++];
+        to->difference = value - to->last;
+        to->last = value;
         return value;
     }
-    uint64_t step = s->order ? x + s->bias : x;
-    if (s->order == 2)
-        s->difference += step;
-    s->last = s->order == 0 ? step : s->last + (s->order == 2 ? s->difference : step);
-    return s->last;
+    if (to->order == 0)
+        return x;
+    to->difference = (to->order == 2 ? to->difference : 0) + x + to->bias;
+    to->last += to->difference;
+    return to->last;
 }
 
 /* A block in 64 bits: the reference, and what is left where 32 bits do not hold the values. */
@@ -223,57 +221,22 @@ static void sum_wide(const struct sq_grib_packed *packed, const struct layout *l
     }
 }
 
-/* The loop of one order, with and without missing values. False: some value does not fit. */
-static inline __attribute__((always_inline)) bool sum_loop(const uint32_t *x, size_t count, const unsigned order, const bool missing,
-                                                           struct sums *s, int32_t *restrict out)
-{
-    uint64_t last = s->last, difference = s->difference, beyond = 0;
-    const uint64_t bias = order ? s->bias : 0;
-    for (size_t i = 0; i < count; i++) {
-        bool gone = missing && x[i] == SQ_GRIB_MISSING_U32;
-        uint64_t step = gone ? 0 : x[i] + bias;
-        if (order == 2) {
-            difference += step;
-            last += gone ? 0 : difference;
-        } else {
-            last = order ? last + step : step;
-        }
-        beyond |= (last + (UINT64_C(1) << 30)) >> 31;
-        out[i] = gone ? INT32_MIN : (int32_t)last;
-    }
-    s->last = last;
-    s->difference = difference;
-    return beyond == 0;
-}
-
-static bool sum_narrow(const struct layout *l, const uint32_t *x, size_t count, struct sums *s, int32_t *out)
+/* A block in 32 bits. False: it does not fit. */
+static bool sum_narrow(const struct layout *l, const struct sq_grib_kernels *kernels, const uint32_t *x, size_t count, struct sums *s,
+                       int32_t *out)
 {
     size_t i = 0;
-    for (; i < count && s->seen < s->order; i++) {
+    for (; i < count && s->seen < s->to.order; i++) {
         if (l->missing && x[i] == SQ_GRIB_MISSING_U32) {
             out[i] = INT32_MIN;
             continue;
         }
         uint64_t value = next_sum(s, 0);
-        if (value >> 30)
+        if (value > INT32_MAX)
             return false;
         out[i] = (int32_t)value;
     }
-    x += i, out += i, count -= i;
-    switch (s->order * 2 + (l->missing != 0)) {
-    case 0:
-        return sum_loop(x, count, 0, false, s, out);
-    case 1:
-        return sum_loop(x, count, 0, true, s, out);
-    case 2:
-        return sum_loop(x, count, 1, false, s, out);
-    case 3:
-        return sum_loop(x, count, 1, true, s, out);
-    case 4:
-        return sum_loop(x, count, 2, false, s, out);
-    default:
-        return sum_loop(x, count, 2, true, s, out);
-    }
+    return kernels->sum_up(x + i, count - i, l->missing != 0, &s->to, out + i);
 }
 
 int sq_grib_unpack_complex(const struct sq_grib_packed *packed, struct sq_grib_scratch *scratch, struct sq_grib_sink *sink,
@@ -300,7 +263,7 @@ int sq_grib_unpack_complex(const struct sq_grib_packed *packed, struct sq_grib_s
         bool fits = !l.wide;
         if (fits) {
             sink->kernels->unpack(packed->data, packed->data_bytes, bit, block.pieces, block.piece_count, l.missing, scratch->block);
-            fits = sum_narrow(&l, scratch->block, block.value_count, &sums, scratch->sums);
+            fits = sum_narrow(&l, sink->kernels, scratch->block, block.value_count, &sums, scratch->sums);
         }
         if (fits) {
             sq_grib_sink_put(sink, narrow, scratch->sums, block.value_count);

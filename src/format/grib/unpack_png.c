@@ -8,11 +8,7 @@
 #include "base/error_internal.h"
 #include "format/grib/unpack.h"
 #include <libdeflate.h>
-#include <stdlib.h>
 #include <string.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 enum {
     SIGNATURE_BYTES = 8,
@@ -116,127 +112,6 @@ static int inflate(const struct sq_grib_packed *packed, struct sq_grib_scratch *
     return 0;
 }
 
-static void unfilter_sub(uint8_t *row, size_t count, unsigned step)
-{
-    for (size_t i = step; i < count; i++)
-        row[i] = (uint8_t)(row[i] + row[i - step]);
-}
-
-static void unfilter_up(uint8_t *restrict row, const uint8_t *restrict above, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        row[i] = (uint8_t)(row[i] + above[i]);
-}
-
-static void unfilter_average(uint8_t *restrict row, const uint8_t *restrict above, size_t count, unsigned step)
-{
-    for (size_t i = 0; i < count; i++)
-        row[i] = (uint8_t)(row[i] + (((i < step ? 0 : row[i - step]) + above[i]) >> 1));
-}
-
-/* PNG specification, 9.4: whichever of left, above and upper left is nearest to left + above - upper left, in this order. */
-static uint8_t paeth(int left, int above, int corner)
-{
-    int to_left = abs(above - corner), to_above = abs(left - corner), to_corner = abs(left + above - 2 * corner);
-    if (to_left <= to_above && to_left <= to_corner)
-        return (uint8_t)left;
-    return (uint8_t)(to_above <= to_corner ? above : corner);
-}
-
-static void unfilter_paeth_from(uint8_t *row, const uint8_t *above, size_t from, size_t count, unsigned step)
-{
-    for (size_t i = from; i < count; i++) {
-        bool first = i < step;
-        row[i] = (uint8_t)(row[i] + paeth(first ? 0 : row[i - step], above[i], first ? 0 : above[i - step]));
-    }
-}
-
-#if defined(__SSE2__)
-static inline __m128i load_sample(const uint8_t *p, unsigned step)
-{
-    int32_t bits = 0;
-    memcpy(&bits, p, step);
-    return _mm_unpacklo_epi8(_mm_cvtsi32_si128(bits), _mm_setzero_si128());
-}
-
-static inline __m128i absolute(__m128i x)
-{
-    return _mm_max_epi16(x, _mm_sub_epi16(_mm_setzero_si128(), x));
-}
-
-static inline __m128i choose(__m128i mask, __m128i yes, __m128i no)
-{
-    return _mm_or_si128(_mm_and_si128(mask, yes), _mm_andnot_si128(mask, no));
-}
-
-/* A sample's bytes side by side in 16-bit lanes; the chain from sample to sample is all that is left in sequence. */
-static inline __attribute__((always_inline)) size_t paeth_samples(uint8_t *row, const uint8_t *above_row, size_t count, unsigned step)
-{
-    __m128i left = _mm_setzero_si128(), corner = left;
-    const __m128i low = _mm_set1_epi16(255);
-    size_t i = 0;
-    for (; i + step <= count; i += step) {
-        __m128i above = load_sample(above_row + i, step);
-        __m128i to_left = _mm_sub_epi16(above, corner), to_above = _mm_sub_epi16(left, corner);
-        __m128i to_corner = absolute(_mm_add_epi16(to_left, to_above));
-        to_left = absolute(to_left);
-        to_above = absolute(to_above);
-        __m128i least = _mm_min_epi16(to_corner, _mm_min_epi16(to_left, to_above));
-        __m128i nearest = choose(_mm_cmpeq_epi16(least, to_left), left, choose(_mm_cmpeq_epi16(least, to_above), above, corner));
-        left = _mm_and_si128(_mm_add_epi16(nearest, load_sample(row + i, step)), low);
-        int32_t bits = _mm_cvtsi128_si32(_mm_packus_epi16(left, left));
-        memcpy(row + i, &bits, step);
-        corner = above;
-    }
-    return i;
-}
-#endif
-
-static void unfilter_paeth(uint8_t *row, const uint8_t *above, size_t count, unsigned step)
-{
-    size_t done = 0;
-#if defined(__SSE2__)
-    switch (step) { /* a constant, so that samples move in one load and one store */
-    case 2:
-        done = paeth_samples(row, above, count, 2);
-        break;
-    case 3:
-        done = paeth_samples(row, above, count, 3);
-        break;
-    case 4:
-        done = paeth_samples(row, above, count, 4);
-        break;
-    default:
-        break;
-    }
-#endif
-    unfilter_paeth_from(row, above, done, count, step);
-}
-
-static int unfilter(const struct sq_grib_packed *packed, uint8_t *row, const uint8_t *above, const struct image *image,
-                    struct squall_error *err)
-{
-    unsigned filter = *row++;
-    switch (filter) {
-    case 0:
-        return 0;
-    case 1:
-        unfilter_sub(row, image->row_bytes, image->step);
-        return 0;
-    case 2:
-        unfilter_up(row, above, image->row_bytes);
-        return 0;
-    case 3:
-        unfilter_average(row, above, image->row_bytes, image->step);
-        return 0;
-    case 4:
-        unfilter_paeth(row, above, image->row_bytes, image->step);
-        return 0;
-    default:
-        return corrupt(packed, "a row has an unknown filter", err);
-    }
-}
-
 int sq_grib_unpack_png(const struct sq_grib_packed *packed, struct sq_grib_scratch *scratch, struct sq_grib_sink *sink,
                        struct squall_error *err)
 {
@@ -255,7 +130,8 @@ int sq_grib_unpack_png(const struct sq_grib_packed *packed, struct sq_grib_scrat
     memset(scratch->joined.bytes, 0, image.row_bytes);
     const uint8_t *above = scratch->joined.bytes, *end = scratch->inflated.bytes + (image.row_bytes + 1) * image.height;
     for (uint8_t *row = scratch->inflated.bytes; row < end; row += image.row_bytes + 1) {
-        SQ_TRY(unfilter(packed, row, above, &image, err));
+        if (!sink->kernels->unfilter(row[0], row + 1, above, image.row_bytes, image.step))
+            return corrupt(packed, "a row has an unknown filter", err);
         sq_grib_unpack_run(row + 1, (size_t)(end - row - 1), 0, image.value_bits, image.width, scratch, sink);
         above = row + 1;
     }

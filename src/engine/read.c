@@ -203,7 +203,8 @@ static int read_encoded(struct passage *p, struct squall_error *err)
 {
     const struct reading *r = p->reading;
     size_t chunk_bytes = (size_t)(r->chunk_elements * r->element_bytes);
-    bool direct = p->whole && p->one_run;
+    /* a decoder that fails leaves anything where it wrote, and whoever frees strings must not meet that */
+    bool direct = p->whole && p->one_run && r->array->info.type != SQUALL_STRING;
     uint64_t buffers;
     if (!sq_add_u64(p->where.size_bytes, direct ? 0 : chunk_bytes, &buffers) || buffers > r->memory_bytes)
         return too_large(p, buffers, err);

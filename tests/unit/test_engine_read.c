@@ -90,8 +90,10 @@ static int decode(const struct squall_array *a, void *scratch, const struct sq_l
     struct fake *f = fake_of(a);
     f->decodes++;
     *(char *)scratch = 1; /* two threads with one scratch are a data race that the sanitizer sees */
-    if (where->param == f->broken)
+    if (where->param == f->broken) {
+        memset(dst, 0x5a, dst_size); /* what a decoder has written when it fails is nobody's */
         return sq_error(err, SQUALL_ECORRUPT, "broken on purpose");
+    }
     if (f->texts) {
         for (uint64_t i = 0; i < f->chunk_elements; i++) {
             ((char **)dst)[i] = sq_strdup(f->texts[where->param * f->chunk_elements + i]);

@@ -13,9 +13,13 @@
 struct sq_codec_chain;
 struct sq_codec_scratch;
 
+/* What the converter encodes with where no codec is asked for. */
+#define SQ_CODEC_DEFAULT_SPEC "blosc:cname=zstd,clevel=5,shuffle=shuffle,search=greedy"
+
 /*
  * Bind. type is the element type; big_endian is set by v2's ">" types (v3's "bytes" codec says it itself); chunk_bytes is the
- * size of one whole chunk in memory (0 for strings: any). Errors: SQUALL_EUNSUPPORTED "unsupported codec NAME" and
+ * size of one whole chunk in memory (0 for strings: any). SQUALL_STRING with "bytes" (v2: without the filter vlen-utf8) is text of
+ * fixed length, whose bytes sq_codec_decode gives as four-byte characters. Errors: SQUALL_EUNSUPPORTED "unsupported codec NAME" and
  * SQUALL_ECORRUPT for a configuration that makes no sense. *ret: sq_codec_chain_free.
  */
 int sq_codec_chain_bind_v3(const struct sq_json *codecs, enum squall_type type, size_t chunk_bytes, struct sq_codec_chain **ret,

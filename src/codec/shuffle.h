@@ -1,0 +1,25 @@
+/*
+ * Byte and bit shuffle as Blosc defines them. Byte shuffle: the first bytes of all elements, then all second bytes, … Bit
+ * shuffle: the lowest bit of the first byte of all elements, eight to a byte, then the next bit, … What does not fill an element
+ * (bits: a group of eight elements) is copied as it is.
+ */
+#ifndef SQ_CODEC_SHUFFLE_H
+#define SQ_CODEC_SHUFFLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* width: bytes of an element, ≥ 1; src and dst do not overlap */
+void sq_shuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *dst);
+void sq_unshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *dst);
+void sq_bitshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *dst);
+void sq_bitunshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *dst);
+
+/*
+ * Variants for one instruction set, for the functions above: they do as many of the `elements` as they can, return how many, and
+ * leave the rest. Plane b of dst (or src) begins at b × elements. Only for the widths 2, 4, 8, 16.
+ */
+size_t sq_shuffle_avx2(size_t width, size_t elements, const uint8_t *src, uint8_t *dst);
+size_t sq_unshuffle_avx2(size_t width, size_t elements, const uint8_t *src, uint8_t *dst);
+
+#endif

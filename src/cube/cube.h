@@ -65,8 +65,8 @@ struct sq_cube_coordinate {
 };
 
 struct sq_cube_grid {
-    uint32_t grid;          /* row of the index's grids that gives the orientation */
-    uint64_t rows, columns; /* rows 0: one dimension of `columns` values */
+    uint32_t grid;          /* row of the index's grids that gives the orientation; UINT32_MAX: the store's, and no field has it */
+    uint64_t rows, columns; /* before coarsening; rows 0: one dimension of `columns` values */
 };
 
 struct sq_cube {
@@ -89,7 +89,8 @@ struct sq_cube {
     size_t note_count;
     char **warnings; /* lines for the user that make exit code 3 when new: off cadence, outside the schema, conflicts … */
     size_t warning_count;
-    struct sq_arena *arena;
+    struct sq_json *schema; /* see sq_cube_schema */
+    struct sq_arena *arena; /* names and lines */
 };
 
 struct sq_cube_options {

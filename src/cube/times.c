@@ -1,0 +1,178 @@
+/*
+ * Runs, cadence, strays (docs/cubes.md, "Time"). init_time is regular and contiguous from the first run on; what is not on the cadence gets no coordinate.
+ */
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "cube/build.h"
+#include "cube/texts.h"
+#include <stdlib.h>
+
+static int compare_values(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The commonest of the values, the smallest of equally common ones; sorts them. count ≥ 1 */
+static int64_t commonest(int64_t *values, size_t count)
+{
+    size_t best_count = 0;
+    int64_t best = values[0];
+    qsort(values, count, sizeof *values, compare_values);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && values[end] == values[i]; end++)
+            ;
+        if (end - i > best_count) {
+            best_count = end - i;
+            best = values[i];
+        }
+    }
+    return best;
+}
+
+static int64_t phase_of(int64_t time_s, int64_t cadence_s)
+{
+    int64_t phase = time_s % cadence_s;
+    return phase < 0 ? phase + cadence_s : phase;
+}
+
+/* The commonest difference of neighbouring runs; count ≥ 2 */
+static int find_cadence(const struct sq_axis *runs, int64_t *ret, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE int64_t *differences = sq_alloc(runs->count, sizeof *differences);
+    if (!differences)
+        return sq_error_memory(err, runs->count * sizeof *differences);
+    for (uint32_t i = 1; i < runs->count; i++)
+        differences[i - 1] = runs->values[i] - runs->values[i - 1];
+    *ret = commonest(differences, runs->count - 1);
+    return 0;
+}
+
+/* The first run of those that most runs are in step with (of equally many: with the earliest), so that a stray at the very beginning costs itself only. */
+static int find_start(const struct sq_axis *runs, int64_t cadence_s, int64_t *ret, struct squall_error *err)
+{
+    SQ_CLEANUP_INTERN struct sq_intern phases = sq_intern_make(1);
+    SQ_CLEANUP_FREE uint32_t *counts = sq_alloc_zero(runs->count, sizeof *counts);
+    uint32_t number, best = 0;
+    if (!counts)
+        return sq_error_memory(err, runs->count * sizeof *counts);
+    for (uint32_t i = 0; i < runs->count; i++) {
+        int64_t phase = phase_of(runs->values[i], cadence_s);
+        SQ_TRY(sq_intern_add(&phases, &phase, &number, err));
+        counts[number]++;
+    }
+    for (uint32_t i = 1; i < phases.count; i++)
+        best = counts[i] > counts[best] ? i : best;
+    for (uint32_t i = runs->count; i-- > 0;) {
+        if (phase_of(runs->values[i], cadence_s) == phases.keys[best])
+            *ret = runs->values[i];
+    }
+    return 0;
+}
+
+/* The runs of the store and those that are new, from the store's first on. */
+static int join_runs(const struct sq_builder *b, struct sq_axis *ret, struct squall_error *err)
+{
+    SQ_CLEANUP_INTERN struct sq_intern table = sq_intern_make(1);
+    uint32_t number;
+    for (uint64_t i = 0; i < b->known_init_count; i++) {
+        int64_t time_s = b->start_s + (int64_t)i * b->spacing_s;
+        SQ_TRY(sq_intern_add(&table, &time_s, &number, err));
+    }
+    for (uint32_t i = 0; i < b->runs.count; i++) {
+        if (b->runs.values[i] >= b->start_s)
+            SQ_TRY(sq_intern_add(&table, &b->runs.values[i], &number, err));
+    }
+    return sq_axis_from(ret, &table, err);
+}
+
+static int refuse_spacing(const struct sq_builder *b, int64_t wanted_s, const char *why, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text have = SQ_TEXT_INIT, want = SQ_TEXT_INIT;
+    sq_text_add_duration(&have, b->spacing_s);
+    sq_text_add_duration(&want, wanted_s);
+    return sq_error(err, SQUALL_EREFUSED,
+                    "the store's init_time runs in steps of %s, %s %s: its coordinates would have to move; convert into a new store",
+                    sq_text_string(&have), why, sq_text_string(&want));
+}
+
+/* Cadence of a store that exists: start_s, spacing_s, cadence_s and known_init_count are the schema's. */
+static int extend_runs(struct sq_builder *b, struct squall_error *err)
+{
+    __attribute__((cleanup(sq_axis_done))) struct sq_axis all = {0};
+    int64_t every_s = b->options->every_s;
+    if (every_s) {
+        if (b->spacing_s && b->spacing_s != every_s)
+            return refuse_spacing(b, every_s, "--every says", err);
+        b->cadence_s = b->spacing_s = every_s;
+    }
+    if (b->cadence_s)
+        return 0;
+    SQ_TRY(join_runs(b, &all, err));
+    if (all.count < 2)
+        return 0;
+    int64_t found_s;
+    SQ_TRY(find_cadence(&all, &found_s, err));
+    if (b->spacing_s && b->spacing_s != found_s)
+        return refuse_spacing(b, found_s, "with the new runs the commonest difference is", err);
+    b->spacing_s = found_s;
+    b->cadence_s = all.count >= 3 ? found_s : 0;
+    return 0;
+}
+
+static int nothing_left(const struct sq_builder *b, struct squall_error *err)
+{
+    for (size_t i = 0; i < b->index->field_count; i++) {
+        if (b->fate[i] == SQ_FATE_UNSUPPORTED)
+            return sq_error(err, SQUALL_ENOTFOUND, "none of %zu fields can be converted: %s at byte %llu is not read yet (%s)",
+                            b->index->field_count, b->index->files[b->index->fields[i].file].path,
+                            (unsigned long long)b->index->fields[i].offset, sq_cube_unsupported_reason(b, i));
+    }
+    return sq_error(err, SQUALL_ENOTFOUND, "none of %zu fields is left to convert", b->index->field_count);
+}
+
+static int begin_runs(struct sq_builder *b, struct squall_error *err)
+{
+    if (!b->runs.count)
+        return nothing_left(b, err);
+    b->start_s = b->runs.values[0];
+    b->cadence_s = b->options->every_s;
+    if (!b->cadence_s && b->runs.count >= 3)
+        SQ_TRY(find_cadence(&b->runs, &b->cadence_s, err));
+    b->spacing_s = b->cadence_s;
+    if (b->cadence_s)
+        return find_start(&b->runs, b->cadence_s, &b->start_s, err);
+    if (b->runs.count == 2)
+        b->spacing_s = b->runs.values[1] - b->runs.values[0];
+    return 0;
+}
+
+static enum sq_fate fate_of_run(const struct sq_builder *b, int64_t time_s)
+{
+    int64_t since_start_s = time_s - b->start_s;
+    if (since_start_s != 0 && (!b->spacing_s || since_start_s % b->spacing_s != 0))
+        return b->options->schema && since_start_s < 0 ? SQ_FATE_BEFORE_START : SQ_FATE_OFF_CADENCE;
+    return since_start_s < 0 ? SQ_FATE_BEFORE_START : SQ_FATE_OPEN;
+}
+
+int sq_cube_find_runs(struct sq_builder *b, struct squall_error *err)
+{
+    SQ_TRY(b->options->schema ? extend_runs(b, err) : begin_runs(b, err));
+    b->init_count = b->known_init_count;
+    for (size_t i = 0; i < b->index->field_count; i++) {
+        if (b->fate[i] != SQ_FATE_OPEN)
+            continue;
+        int64_t time_s = b->index->fields[i].times.reference_time_s;
+        b->fate[i] = (uint8_t)fate_of_run(b, time_s);
+        if (b->fate[i] != SQ_FATE_OPEN)
+            continue;
+        uint64_t at = b->spacing_s ? (uint64_t)(time_s - b->start_s) / (uint64_t)b->spacing_s : 0;
+        if (at >= b->init_count)
+            b->init_count = at + 1;
+    }
+    if (b->init_count > SQ_INIT_COUNT_LIMIT)
+        return sq_error(err, SQUALL_EUNSUPPORTED,
+                        "init_time would have %llu values: a run lies far from the others; convert without it, or name a longer --every",
+                        (unsigned long long)b->init_count);
+    return 0;
+}

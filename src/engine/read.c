@@ -16,6 +16,7 @@
 #include "engine/worker.h"
 #include "sys/file.h"
 #include "sys/pool.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -99,17 +100,26 @@ static size_t passage_elements(const struct passage *p)
 
 /* ---- fetch ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Open the chunk's own file, where it has one, and find its size. */
+/* Open the chunk's own file, where it has one, and find its size. Or that it is a missing one. */
 static int open_location(struct passage *p, struct squall_error *err)
 {
     struct sq_location *where = &p->where;
+    const struct squall_array *a = p->reading->array;
     struct sq_file_identity id = {0};
+    struct squall_error reason = SQUALL_ERROR_INIT;
     if (where->source)
         return 0;
-    SQ_TRY(sq_file_open(where->path, &p->fd, &id, err));
-    if (where->size_bytes == UINT64_MAX)
+    int status = sq_file_open(where->path, &p->fd, &id, &reason);
+    if (reason.os_errno == ENOENT && a->ops->absent) {
+        SQ_TRY(a->ops->absent(a, where, err));
+        where->state = SQ_CHUNK_MISSING;
+        return 0;
+    }
+    if (status && err)
+        *err = reason;
+    if (!status && where->size_bytes == UINT64_MAX)
         where->size_bytes = where->offset <= id.size_bytes ? id.size_bytes - where->offset : 0;
-    return 0;
+    return status;
 }
 
 /* size_bytes of the stored chunk, from its byte `at` on. */
@@ -228,11 +238,12 @@ static int read_encoded(struct passage *p, struct squall_error *err)
 
 static int read_passage(struct passage *p, struct squall_error *err)
 {
-    if (p->where.state == SQ_CHUNK_MISSING)
-        return fill_box(p, err);
     if (p->where.state == SQ_CHUNK_INLINE)
         return read_inline(p, err);
-    SQ_TRY(open_location(p, err));
+    if (p->where.state == SQ_CHUNK_PRESENT)
+        SQ_TRY(open_location(p, err));
+    if (p->where.state == SQ_CHUNK_MISSING)
+        return fill_box(p, err);
     int status = p->reading->array->plain ? read_plain(p, err) : read_encoded(p, err);
     sq_file_close(p->fd);
     return status;

@@ -15,19 +15,20 @@ struct sq_zarr_array {
     char *folder; /* where its chunks lie */
     int version;  /* 2 or 3 */
     enum squall_type type;
-    bool big_endian;          /* v2's ">f4" */
-    bool column_major;        /* v2 order F: refused until transpose is there */
+    char *type_name;          /* "float32", "<U5"; of an unsupported type its own name, "numpy.datetime64[ms]" */
     uint32_t text_characters; /* v2 "<U5", v3 fixed_length_utf32: 5; else 0; such arrays have type SQUALL_STRING */
     unsigned rank;
-    uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX];
-    char *dims[SQUALL_RANK_MAX]; /* "" where it has no name */
-    char separator;              /* of chunk keys: '/' or '.' */
-    bool default_encoding;       /* keys begin with "c" (v3 default), else v2's */
-    struct sq_json *attributes;  /* object, without _ARRAY_DIMENSIONS */
-    struct sq_json *fill_value;  /* as written; NULL: none */
-    uint8_t fill[16];            /* one element in memory; strings: see fill_text */
+    uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX]; /* lengths within int64; chunks ≥ 1 */
+    char *dims[SQUALL_RANK_MAX];                              /* "" where it has no name */
+    char separator;                                           /* of chunk keys: '/' or '.' */
+    bool default_encoding;                                    /* keys begin with "c" (v3 default), else v2's */
+    struct sq_json *attributes;                               /* object, without v2's _ARRAY_DIMENSIONS */
+    struct sq_json *fill_value;                               /* as written; NULL: none */
+    uint8_t fill[8];                                          /* one element in memory; strings: see fill_text */
     char *fill_text;
-    struct sq_codec_chain *codecs; /* NULL where unsupported */
+    uint64_t chunk_elements;
+    struct sq_codec_chain *codecs; /* NULL where unsupported; of text with a fixed length it gives UTF-32 */
+    char *codec_names;             /* in words, also where they are unsupported */
     char *unsupported;             /* NULL, or "unsupported codec pcodec", "unsupported data type …" */
 };
 
@@ -35,9 +36,9 @@ struct sq_zarr_store {
     int version;
     struct sq_json *attributes; /* of the root group; an object */
     struct sq_zarr_array *arrays;
-    size_t array_count;
+    size_t array_count, array_capacity;
     char **problems; /* a line each: arrays whose metadata is damaged, … */
-    size_t problem_count;
+    size_t problem_count, problem_capacity;
 };
 
 /* Is there Zarr metadata at this path (zarr.json, .zgroup, .zarray, .zmetadata)? */

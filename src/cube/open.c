@@ -1,0 +1,61 @@
+/* Opening a path, whatever is there: find out which format it is and hand over to the floor that knows it. */
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "engine/zarr_array.h"
+#include "format/zarr/zarr.h"
+#include "sys/file.h"
+#include <string.h>
+
+/* The first bytes of a file as a person can read them: "<!DOCTYP", "\x89HDF". */
+static void describe_beginning(const uint8_t *bytes, size_t count, struct sq_text *out)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] >= ' ' && bytes[i] < 0x7f)
+            sq_text_printf(out, "%c", bytes[i]);
+        else
+            sq_text_printf(out, "\\x%02x", bytes[i]);
+}
+
+static int refuse_file(const char *path, struct squall_error *err)
+{
+    enum { SHOWN_BYTES = 8 };
+    uint8_t bytes[SHOWN_BYTES];
+    struct sq_file_identity id = {0};
+    int fd = -1;
+    SQ_TRY(sq_file_open(path, &fd, &id, err));
+    size_t count = id.size_bytes < SHOWN_BYTES ? (size_t)id.size_bytes : SHOWN_BYTES;
+    int status = sq_file_read_at(fd, path, 0, bytes, count, err);
+    sq_file_close(fd);
+    if (status)
+        return status;
+    if (count == 0)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: an empty file", path);
+    SQ_CLEANUP_TEXT struct sq_text beginning = SQ_TEXT_INIT;
+    describe_beginning(bytes, count, &beginning);
+    return sq_error(err, SQUALL_EUNSUPPORTED, "%s: neither a Zarr store nor a GRIB file; it begins with \"%s\"", path,
+                    sq_text_string(&beginning));
+}
+
+static int open_path(const struct squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
+{
+    enum sq_file_kind kind;
+    SQ_TRY(sq_file_stat(path, &kind, NULL, err));
+    if (kind == SQ_FILE_NONE)
+        return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", path);
+    if (kind == SQ_FILE_FOLDER && sq_zarr_is_store(path))
+        return sq_zarr_dataset_open(ctx, path, ret, err);
+    if (kind == SQ_FILE_FOLDER)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: a folder, but no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is in it",
+                        path);
+    return refuse_file(path, err);
+}
+
+int squall_dataset_open(squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    SQ_CLEANUP_FREE char *trimmed = sq_strndup(path, length);
+    return trimmed ? open_path(ctx, trimmed, ret, err) : sq_error_memory(err, length);
+}

@@ -1,0 +1,282 @@
+/*
+ * Zarr arrays for the engine: a chunk is a file of its own, or absent; its bytes go through the array's codecs. Texts of a
+ * fixed length (UTF-32) become strings here.
+ */
+#include "engine/zarr_array.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "codec/codec.h"
+#include "format/zarr/zarr.h"
+#include "sys/file.h"
+#include <string.h>
+
+struct zarr_array {
+    struct squall_array base;
+    const struct sq_zarr_array *description; /* in the store that the dataset holds */
+    char *attributes, *fill_value;           /* JSON texts */
+    const char *fill_text;                   /* of strings */
+};
+
+struct scratch {
+    struct sq_codec_scratch *codecs;
+    uint32_t *characters; /* a chunk of texts with a fixed length */
+    size_t character_capacity;
+};
+
+static const struct zarr_array *zarr_array(const struct squall_array *a)
+{
+    return (const struct zarr_array *)a;
+}
+
+static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
+{
+    const struct sq_zarr_array *z = zarr_array(a)->description;
+    SQ_CLEANUP_FREE char *key = sq_zarr_chunk_key(z, chunk);
+    char *path = key ? sq_path_join(z->folder, key) : NULL;
+    if (!path)
+        return sq_error_memory(err, strlen(z->folder));
+    *ret = (struct sq_location){.state = SQ_CHUNK_PRESENT, .path = path, .size_bytes = UINT64_MAX};
+    return 0;
+}
+
+/* A chunk that nobody has written has no file. But a link that leads nowhere is a lost one, and so is one whose folder is gone. */
+static int absent(const struct squall_array *a, const struct sq_location *where, struct squall_error *err)
+{
+    const struct sq_zarr_array *z = zarr_array(a)->description;
+    bool exists;
+    SQ_TRY(sq_file_exists(where->path, &exists, err));
+    if (exists)
+        return sq_error(err, SQUALL_EIO, "%s: a link to a file that is not there", where->path);
+    SQ_TRY(sq_file_exists(z->folder, &exists, err));
+    return exists ? 0 : sq_error(err, SQUALL_EIO, "%s is gone since the store was opened", z->folder);
+}
+
+static void scratch_free(void *scratch)
+{
+    struct scratch *s = scratch;
+    sq_codec_scratch_free(s->codecs);
+    sq_free(s->characters);
+    sq_free(s);
+}
+
+static void *scratch_new(const struct squall_array *a)
+{
+    (void)a;
+    struct scratch *s = sq_alloc_zero(1, sizeof *s);
+    if (s && !(s->codecs = sq_codec_scratch_new())) {
+        sq_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+/* One UTF-32 character as UTF-8 at `to`; how many bytes, 0 where it is no character of Unicode's. */
+static size_t put_utf8(uint32_t character, char *to)
+{
+    if (character < 0x80) {
+        to[0] = (char)character;
+        return 1;
+    }
+    if (character < 0x800) {
+        to[0] = (char)(0xc0 | character >> 6);
+        to[1] = (char)(0x80 | (character & 0x3f));
+        return 2;
+    }
+    if (character < 0x10000) {
+        to[0] = (char)(0xe0 | character >> 12);
+        to[1] = (char)(0x80 | (character >> 6 & 0x3f));
+        to[2] = (char)(0x80 | (character & 0x3f));
+        return character >= 0xd800 && character < 0xe000 ? 0 : 3;
+    }
+    to[0] = (char)(0xf0 | character >> 18);
+    to[1] = (char)(0x80 | (character >> 12 & 0x3f));
+    to[2] = (char)(0x80 | (character >> 6 & 0x3f));
+    to[3] = (char)(0x80 | (character & 0x3f));
+    return character < 0x110000 ? 4 : 0;
+}
+
+/* A text ends at its length, or where only NULs follow. */
+static int make_text(const uint32_t *characters, size_t length, char **ret, struct squall_error *err)
+{
+    while (length > 0 && characters[length - 1] == 0)
+        length--;
+    char *text = sq_alloc(4 * length + 1, 1);
+    size_t at = 0;
+    if (!text)
+        return sq_error_memory(err, 4 * length + 1);
+    for (size_t i = 0; i < length; i++) {
+        size_t bytes = put_utf8(characters[i], text + at);
+        if (bytes == 0 || characters[i] == 0) {
+            sq_free(text);
+            return sq_error(err, SQUALL_ECORRUPT, "a text holds character %#x, which is none", characters[i]);
+        }
+        at += bytes;
+    }
+    text[at] = 0;
+    *ret = text;
+    return 0;
+}
+
+static int decode_fixed_texts(const struct sq_zarr_array *z, struct scratch *s, const void *bytes, size_t size, char **dst, size_t count,
+                              struct squall_error *err)
+{
+    const size_t length = z->text_characters, characters = count * length;
+    if (characters > s->character_capacity) {
+        sq_free(s->characters);
+        s->character_capacity = 0;
+        if (!(s->characters = sq_alloc(characters, sizeof *s->characters)))
+            return sq_error_memory(err, characters * sizeof *s->characters);
+        s->character_capacity = characters;
+    }
+    SQ_TRY(sq_codec_decode(z->codecs, s->codecs, bytes, size, s->characters, characters * sizeof *s->characters, err));
+    for (size_t i = 0; i < count; i++) {
+        int status = make_text(s->characters + i * length, length, &dst[i], err);
+        if (status) {
+            while (i-- > 0)
+                sq_free(dst[i]);
+            return status;
+        }
+    }
+    return 0;
+}
+
+static int decode(const struct squall_array *a, void *scratch, const struct sq_location *where, const void *bytes, size_t size, void *dst,
+                  size_t dst_size, struct squall_error *err)
+{
+    (void)where;
+    const struct sq_zarr_array *z = zarr_array(a)->description;
+    struct scratch *s = scratch;
+    if (z->text_characters)
+        return decode_fixed_texts(z, s, bytes, size, dst, dst_size / sizeof(char *), err);
+    if (z->type == SQUALL_STRING)
+        return sq_codec_decode_strings(z->codecs, s->codecs, bytes, size, dst, dst_size / sizeof(char *), err);
+    return sq_codec_decode(z->codecs, s->codecs, bytes, size, dst, dst_size, err);
+}
+
+/* Sizes of the files in a folder and below, but for metadata and hidden files. */
+static int add_file_sizes(const char *path, unsigned depth, uint64_t *total, struct squall_error *err)
+{
+    char **names;
+    size_t count;
+    SQ_TRY(sq_folder_list(path, &names, &count, err));
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        enum sq_file_kind kind;
+        struct sq_file_identity id = {0};
+        if (names[i][0] == '.' || (depth == 0 && !strcmp(names[i], "zarr.json")))
+            continue;
+        SQ_CLEANUP_FREE char *child = sq_path_join(path, names[i]);
+        status = child ? sq_file_stat(child, &kind, &id, err) : sq_error_memory(err, strlen(path));
+        if (!status && kind == SQ_FILE_REGULAR)
+            *total += id.size_bytes;
+        else if (!status && kind == SQ_FILE_FOLDER && depth < SQUALL_RANK_MAX + 1)
+            status = add_file_sizes(child, depth + 1, total, err);
+    }
+    sq_names_free(names, count);
+    return status;
+}
+
+static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
+{
+    uint64_t total = 0;
+    SQ_TRY(add_file_sizes(zarr_array(a)->description->folder, 0, &total, err));
+    *ret = total;
+    return 0;
+}
+
+static void array_free(struct squall_array *a)
+{
+    struct zarr_array *z = (struct zarr_array *)a;
+    sq_free(z->attributes);
+    sq_free(z->fill_value);
+    sq_free(z);
+}
+
+static const struct sq_array_ops OPS = {
+    .locate = locate,
+    .absent = absent,
+    .scratch_new = scratch_new,
+    .scratch_free = scratch_free,
+    .decode = decode,
+    .stored_bytes = stored_bytes,
+    .free = array_free,
+};
+
+static int json_text(const struct sq_json *value, char **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    SQ_TRY(sq_json_write(value, false, &text, err));
+    *ret = sq_text_release(&text);
+    return *ret ? 0 : sq_error_memory(err, 1);
+}
+
+static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *description, struct squall_error *err)
+{
+    struct zarr_array *z = sq_alloc_zero(1, sizeof *z);
+    if (!z)
+        return sq_error_memory(err, sizeof *z);
+    z->base.ops = &OPS;
+    z->description = description;
+    z->fill_text = description->fill_text;
+    int status = json_text(description->attributes, &z->attributes, err);
+    if (!status && description->fill_value)
+        status = json_text(description->fill_value, &z->fill_value, err);
+    if (status) {
+        array_free(&z->base);
+        return status;
+    }
+    bool strings = description->type == SQUALL_STRING;
+    z->base.plain = !strings && description->codecs && sq_codec_chain_is_plain(description->codecs);
+    z->base.fill = strings ? (const void *)&z->fill_text : description->fill;
+    z->base.info = (struct squall_array_info){
+        .name = description->name[0] ? description->name : sq_path_name(description->folder),
+        .type = description->type,
+        .type_name = description->type_name,
+        .rank = description->rank,
+        .shape = description->shape,
+        .chunks = description->chunks,
+        .dims = (const char *const *)description->dims,
+        .codecs = description->codec_names,
+        .attributes = z->attributes,
+        .fill_value = z->fill_value ? z->fill_value : "null",
+        .unsupported = description->unsupported,
+    };
+    return sq_dataset_add(ds, &z->base, err);
+}
+
+static void store_free(void *data)
+{
+    struct sq_zarr_store *store = data;
+    sq_zarr_store_done(store);
+    sq_free(store);
+}
+
+static int fill_dataset(struct squall_dataset *ds, const char *path, struct squall_error *err)
+{
+    struct sq_zarr_store *store = sq_alloc_zero(1, sizeof *store);
+    if (!store)
+        return sq_error_memory(err, sizeof *store);
+    ds->format_data = store;
+    ds->format_data_free = store_free;
+    SQ_TRY(sq_zarr_store_open(path, store, err));
+    ds->format = store->version == 3 ? "zarr v3" : "zarr v2";
+    SQ_TRY(json_text(store->attributes, &ds->attributes, err));
+    for (size_t i = 0; i < store->problem_count; i++)
+        SQ_TRY(sq_dataset_add_problem(ds, store->problems[i], err));
+    for (size_t i = 0; i < store->array_count; i++)
+        SQ_TRY(add_array(ds, &store->arrays[i], err));
+    return 0;
+}
+
+int sq_zarr_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret, struct squall_error *err)
+{
+    struct squall_dataset *ds = sq_dataset_new(ctx, path, "zarr", err);
+    if (!ds)
+        return SQUALL_ENOMEM;
+    int status = fill_dataset(ds, path, err);
+    if (status)
+        squall_dataset_close(ds);
+    else
+        *ret = ds;
+    return status;
+}

@@ -1,0 +1,36 @@
+/* The array documents of both Zarr versions, and what they have in common. Private to this folder, its tests and its fuzzer. */
+#ifndef SQ_FORMAT_ZARR_METADATA_H
+#define SQ_FORMAT_ZARR_METADATA_H
+
+#include "format/zarr/zarr.h"
+
+/*
+ * Read a document into *a, which is zero but for name and folder; the caller calls sq_zarr_array_done whatever comes of
+ * it. What squall does not read is no error: a->unsupported names it. SQUALL_ECORRUPT: what is wrong, without the path.
+ */
+int sq_zarr_parse_v3(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err) SQUALL_CHECK;
+/* attributes: .zattrs; NULL: none */
+int sq_zarr_parse_v2(const struct sq_json *document, const struct sq_json *attributes, struct sq_zarr_array *a,
+                     struct squall_error *err) SQUALL_CHECK;
+void sq_zarr_array_done(struct sq_zarr_array *a);
+
+/*
+ * A group of v3 or any document: a member that is none of `known` (ended by NULL) and does not say "must_understand": false
+ * must not be ignored. NULL where there is none.
+ */
+const char *sq_zarr_unknown_member(const struct sq_json *document, const char *const *known);
+
+/* Shared by the two parsers. */
+__attribute__((format(printf, 3, 4))) int sq_zarr_unsupported(struct sq_zarr_array *a, struct squall_error *err, const char *format, ...);
+int sq_zarr_parse_lengths(const struct sq_json *list, const char *what, unsigned *ret_rank, uint64_t ret[SQUALL_RANK_MAX],
+                          struct squall_error *err) SQUALL_CHECK;
+int sq_zarr_set_attributes(struct sq_zarr_array *a, const struct sq_json *attributes, struct squall_error *err) SQUALL_CHECK;
+int sq_zarr_set_dims(struct sq_zarr_array *a, const struct sq_json *names, struct squall_error *err) SQUALL_CHECK; /* NULL: none */
+int sq_zarr_set_fill(struct sq_zarr_array *a, const struct sq_json *value, struct squall_error *err) SQUALL_CHECK;
+/* Chunk lengths checked against the shape, and the size of a chunk against what can be; *ret_bytes as codecs want it. */
+int sq_zarr_check_chunks(struct sq_zarr_array *a, size_t *ret_bytes, struct squall_error *err) SQUALL_CHECK;
+/* Take the outcome of binding the codecs: the chain, or the status with its reason. Unsupported ones are the array's reason. */
+int sq_zarr_set_codecs(struct sq_zarr_array *a, int status, struct sq_codec_chain *chain, const struct squall_error *reason,
+                       struct squall_error *err) SQUALL_CHECK;
+
+#endif

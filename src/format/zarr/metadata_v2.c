@@ -1,0 +1,149 @@
+/*
+ * Array documents of Zarr v2: .zarray in numpy's words (type strings as the array protocol spells them, order, filters and
+ * compressor by numcodecs' ids), and xarray's dimension names among the attributes.
+ */
+#include "array/dtype.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "format/zarr/metadata.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char DIMENSIONS[] = "_ARRAY_DIMENSIONS";
+
+static const struct {
+    const char *code; /* behind the byte order */
+    enum squall_type type;
+} TYPES[] = {
+    {"b1", SQUALL_BOOL},   {"i1", SQUALL_INT8},    {"i2", SQUALL_INT16},   {"i4", SQUALL_INT32},
+    {"i8", SQUALL_INT64},  {"u1", SQUALL_UINT8},   {"u2", SQUALL_UINT16},  {"u4", SQUALL_UINT32},
+    {"u8", SQUALL_UINT64}, {"f2", SQUALL_FLOAT16}, {"f4", SQUALL_FLOAT32}, {"f8", SQUALL_FLOAT64},
+};
+
+/* "U5": texts of five UTF-32 characters. */
+static bool parse_text_type(const char *code, uint32_t *ret_characters)
+{
+    if (code[0] != 'U' || strspn(code + 1, "0123456789") != strlen(code + 1) || !code[1] || strlen(code + 1) > 9)
+        return false;
+    *ret_characters = (uint32_t)strtoul(code + 1, NULL, 10);
+    return *ret_characters > 0;
+}
+
+static int parse_type(const struct sq_json *document, struct sq_zarr_array *a, bool *ret_big_endian, struct squall_error *err)
+{
+    const struct sq_json *dtype = sq_json_get(document, "dtype");
+    const char *name = sq_json_string(dtype);
+    if (sq_json_type(dtype) == SQ_JSON_ARRAY)
+        name = "structure";
+    if (!name)
+        return sq_error(err, SQUALL_ECORRUPT, "its dtype is neither a text nor a list");
+    if (!(a->type_name = sq_strdup(name)))
+        return sq_error_memory(err, strlen(name));
+    if (!strchr("<>|=", name[0]) || !name[0] || name[0] == '=')
+        return sq_zarr_unsupported(a, err, "unsupported data type %s", name);
+
+    *ret_big_endian = name[0] == '>';
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        if (!strcmp(name + 1, TYPES[i].code)) {
+            a->type = TYPES[i].type;
+            sq_free(a->type_name);
+            a->type_name = sq_strdup(sq_type_name(a->type));
+            return a->type_name ? 0 : sq_error_memory(err, 1);
+        }
+    const char *first_filter = sq_json_string(sq_json_get(sq_json_at(sq_json_get(document, "filters"), 0), "id"));
+    bool is_texts = !strcmp(name, "|O") && first_filter && !strcmp(first_filter, "vlen-utf8");
+    if (!is_texts && !parse_text_type(name + 1, &a->text_characters))
+        return sq_zarr_unsupported(a, err, "unsupported data type %s", name);
+    a->type = SQUALL_STRING;
+    return 0;
+}
+
+static int parse_separator(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
+{
+    const struct sq_json *separator = sq_json_get(document, "dimension_separator");
+    const char *text = sq_json_string(separator);
+    a->separator = text ? text[0] : '.';
+    if (separator && sq_json_type(separator) != SQ_JSON_NULL && (!text || (strcmp(text, ".") != 0 && strcmp(text, "/") != 0)))
+        return sq_error(err, SQUALL_ECORRUPT, "its dimension separator is neither . nor /");
+    return 0;
+}
+
+/* Column-major chunks of one dimension, or none, are row-major too. */
+static int parse_order(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
+{
+    const char *order = sq_json_string(sq_json_get(document, "order"));
+    if (!order || (strcmp(order, "C") != 0 && strcmp(order, "F") != 0))
+        return sq_error(err, SQUALL_ECORRUPT, "its order is neither C nor F");
+    return order[0] == 'F' && a->rank > 1 ? sq_zarr_unsupported(a, err, "unsupported order F (column-major chunks)") : 0;
+}
+
+static int add_codec_name(struct sq_text *names, const struct sq_json *codec, struct squall_error *err)
+{
+    const char *id = sq_json_string(sq_json_get(codec, "id"));
+    if (!id)
+        return sq_error(err, SQUALL_ECORRUPT, "one of its filters, or its compressor, has no id");
+    sq_text_printf(names, "%s%s", names->length ? " + " : "", id);
+    return 0;
+}
+
+static int name_codecs(const struct sq_json *filters, const struct sq_json *compressor, struct sq_zarr_array *a, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text names = SQ_TEXT_INIT;
+    if (filters && sq_json_type(filters) != SQ_JSON_NULL && sq_json_type(filters) != SQ_JSON_ARRAY)
+        return sq_error(err, SQUALL_ECORRUPT, "its filters are no list");
+    for (size_t i = 0; i < sq_json_count(filters); i++)
+        SQ_TRY(add_codec_name(&names, sq_json_at(filters, i), err));
+    if (compressor && sq_json_type(compressor) != SQ_JSON_NULL)
+        SQ_TRY(add_codec_name(&names, compressor, err));
+    if (names.length == 0)
+        sq_text_add(&names, "none");
+    a->codec_names = sq_text_release(&names);
+    return a->codec_names ? 0 : sq_error_memory(err, 1);
+}
+
+/* xarray keeps the names of v2's dimensions among the attributes; what is no list of names is an attribute like others. */
+static int set_names_and_attributes(const struct sq_json *attributes, struct sq_zarr_array *a, struct squall_error *err)
+{
+    SQ_TRY(sq_zarr_set_attributes(a, attributes, err));
+    const struct sq_json *names = sq_json_get(a->attributes, DIMENSIONS);
+    bool usable = sq_json_type(names) == SQ_JSON_ARRAY && sq_json_count(names) == a->rank;
+    for (unsigned d = 0; usable && d < a->rank; d++)
+        usable = sq_json_string(sq_json_at(names, d)) != NULL;
+    SQ_TRY(sq_zarr_set_dims(a, usable ? names : NULL, err));
+    if (usable)
+        sq_json_remove(a->attributes, DIMENSIONS);
+    return 0;
+}
+
+static int bind_codecs(const struct sq_json *filters, const struct sq_json *compressor, bool big_endian, size_t chunk_bytes,
+                       struct sq_zarr_array *a, struct squall_error *err)
+{
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    struct sq_codec_chain *chain = NULL;
+    if (a->unsupported)
+        return 0;
+    int status =
+        sq_codec_chain_bind_v2(filters, compressor, a->text_characters ? SQUALL_UINT32 : a->type, big_endian, chunk_bytes, &chain, &reason);
+    return sq_zarr_set_codecs(a, status, chain, &reason, err);
+}
+
+int sq_zarr_parse_v2(const struct sq_json *document, const struct sq_json *attributes, struct sq_zarr_array *a, struct squall_error *err)
+{
+    const struct sq_json *filters = sq_json_get(document, "filters"), *compressor = sq_json_get(document, "compressor");
+    unsigned chunk_rank;
+    size_t chunk_bytes;
+    bool big_endian = false;
+    a->version = 2;
+    SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "shape"), "its shape", &a->rank, a->shape, err));
+    SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "chunks"), "its chunk shape", &chunk_rank, a->chunks, err));
+    if (chunk_rank != a->rank)
+        return sq_error(err, SQUALL_ECORRUPT, "its chunks have %u dimensions, the array has %u", chunk_rank, a->rank);
+    SQ_TRY(parse_type(document, a, &big_endian, err));
+    SQ_TRY(parse_separator(document, a, err));
+    SQ_TRY(parse_order(document, a, err));
+    SQ_TRY(set_names_and_attributes(attributes, a, err));
+    SQ_TRY(sq_zarr_set_fill(a, sq_json_get(document, "fill_value"), err));
+    SQ_TRY(name_codecs(filters, compressor, a, err));
+    SQ_TRY(sq_zarr_check_chunks(a, &chunk_bytes, err));
+    return bind_codecs(filters, compressor, big_endian, chunk_bytes, a, err);
+}

@@ -1,0 +1,326 @@
+/*
+ * Opening a Zarr store: which arrays are in it. Consolidated metadata where the root has some, as every reader of these
+ * stores does; else the folders, each once. Damage costs only the array that it is in, and leaves a line.
+ */
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "format/zarr/metadata.h"
+#include "format/zarr/zarr.h"
+#include "sys/file.h"
+#include <string.h>
+
+enum { DEPTH_LIMIT = 64 };
+static const size_t DOCUMENT_LIMIT_BYTES = (size_t)256 << 20;
+
+static const char *const GROUP_MEMBERS[] = {"zarr_format", "node_type", "attributes", "consolidated_metadata", NULL};
+
+struct opening {
+    const char *path;
+    struct sq_zarr_store *store;
+    struct sq_file_identity *visited; /* groups that have been read */
+    size_t visited_count, visited_capacity;
+};
+
+/* *ret NULL, and 0, where there is no such file. */
+static int read_document(const char *folder, const char *name, struct sq_json **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *path = sq_path_join(folder, name);
+    SQ_CLEANUP_FREE char *text = NULL;
+    size_t length;
+    bool exists;
+    if (!path)
+        return sq_error_memory(err, strlen(folder));
+    SQ_TRY(sq_file_exists(path, &exists, err));
+    *ret = NULL;
+    if (!exists)
+        return 0;
+    SQ_TRY(sq_file_read_all(path, DOCUMENT_LIMIT_BYTES, &text, &length, err));
+    int status = sq_json_parse(text, length, ret, err);
+    return status ? sq_error_within(err, status, "%s", path) : 0;
+}
+
+static int add_problem(struct opening *o, const char *what, struct squall_error *err)
+{
+    struct sq_zarr_store *s = o->store;
+    SQ_TRY(SQ_GROW(s->problems, s->problem_capacity, s->problem_count + 1, err));
+    if (!(s->problems[s->problem_count] = sq_strdup(what)))
+        return sq_error_memory(err, strlen(what));
+    s->problem_count++;
+    return 0;
+}
+
+/* What went wrong with one node: memory ends the opening, anything else is a line. */
+static int node_failed(struct opening *o, const char *name, int status, struct squall_error *reason, struct squall_error *err)
+{
+    if (status == SQUALL_ENOMEM)
+        return sq_error(err, status, "%s", reason->message);
+    sq_error_within(reason, status, "%s: %s left out", o->path, name[0] ? name : "the array");
+    return add_problem(o, reason->message, err);
+}
+
+/* Keys come from a file, and files are opened by them. */
+static bool key_stays_inside(const char *key)
+{
+    for (const char *part = key;; part++) {
+        size_t length = strcspn(part, "/");
+        if (length == 0 || (length == 1 && part[0] == '.') || (length == 2 && part[0] == '.' && part[1] == '.'))
+            return false;
+        part += length;
+        if (!*part)
+            return true;
+    }
+}
+
+/* document, attributes: as the version's parser takes them. */
+static int add_array(struct opening *o, const char *name, int version, const struct sq_json *document, const struct sq_json *attributes,
+                     struct squall_error *err)
+{
+    struct sq_zarr_store *s = o->store;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    SQ_TRY(SQ_GROW(s->arrays, s->array_capacity, s->array_count + 1, err));
+    struct sq_zarr_array *a = &s->arrays[s->array_count];
+    *a = (struct sq_zarr_array){.name = sq_strdup(name), .folder = name[0] ? sq_path_join(o->path, name) : sq_strdup(o->path)};
+    int status = a->name && a->folder ? 0 : sq_error_memory(&reason, strlen(name));
+    if (!status)
+        status = version == 3 ? sq_zarr_parse_v3(document, a, &reason) : sq_zarr_parse_v2(document, attributes, a, &reason);
+    if (!status) {
+        s->array_count++;
+        return 0;
+    }
+    sq_zarr_array_done(a);
+    return node_failed(o, name, status, &reason, err);
+}
+
+/* A v3 document that says what it is, in the version that it must have. */
+static int check_node(const struct sq_json *document, bool *ret_is_array, struct squall_error *err)
+{
+    uint64_t version;
+    const char *type = sq_json_string(sq_json_get(document, "node_type"));
+    if (!sq_json_uint(sq_json_get(document, "zarr_format"), &version))
+        return sq_error(err, SQUALL_ECORRUPT, "no zarr_format in its metadata");
+    if (version != 3)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "zarr_format %llu in a zarr.json", (unsigned long long)version);
+    if (!type || (strcmp(type, "array") != 0 && strcmp(type, "group") != 0))
+        return sq_error(err, SQUALL_ECORRUPT, "its node_type is neither array nor group");
+    *ret_is_array = type[0] == 'a';
+    const char *unknown = *ret_is_array ? NULL : sq_zarr_unknown_member(document, GROUP_MEMBERS);
+    return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "unsupported extension %s of a group", unknown) : 0;
+}
+
+/* One node of v3's consolidated metadata. */
+static int visit_consolidated_v3(void *user, const char *key, const struct sq_json *document, struct squall_error *err)
+{
+    struct opening *o = user;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    bool is_array;
+    int status = key_stays_inside(key) ? check_node(document, &is_array, &reason)
+                                       : sq_error(&reason, SQUALL_ECORRUPT, "its key leads out of the store");
+    if (status)
+        return node_failed(o, key, status, &reason, err);
+    return is_array ? add_array(o, key, 3, document, NULL, err) : 0;
+}
+
+/* One document of .zmetadata: "a/b/.zarray", whose attributes are beside it. */
+static int visit_consolidated_v2(void *user, const char *key, const struct sq_json *document, struct squall_error *err)
+{
+    static const char SUFFIX[] = ".zarray";
+    struct opening *o = ((void **)user)[0];
+    const struct sq_json *metadata = ((void **)user)[1];
+    size_t length = strlen(key), suffix = sizeof SUFFIX - 1;
+    if (length < suffix || strcmp(key + length - suffix, SUFFIX) != 0 || (length > suffix && key[length - suffix - 1] != '/'))
+        return 0;
+    SQ_CLEANUP_FREE char *name = sq_strndup(key, length > suffix ? length - suffix - 1 : 0);
+    SQ_CLEANUP_FREE char *attributes = sq_format("%.*s.zattrs", (int)(length - suffix), key);
+    if (!name || !attributes)
+        return sq_error_memory(err, length);
+    if (length > suffix && !key_stays_inside(name)) {
+        struct squall_error reason = SQUALL_ERROR_INIT;
+        int status = sq_error(&reason, SQUALL_ECORRUPT, "its key leads out of the store");
+        return node_failed(o, name, status, &reason, err);
+    }
+    return add_array(o, name, 2, document, sq_json_get(metadata, attributes), err);
+}
+
+/* Folders are read once, whatever links lead to them. */
+static int visit_once(struct opening *o, const char *folder, bool *ret_first, struct squall_error *err)
+{
+    enum sq_file_kind kind;
+    struct sq_file_identity id = {0};
+    SQ_TRY(sq_file_stat(folder, &kind, &id, err));
+    *ret_first = false;
+    if (kind != SQ_FILE_FOLDER)
+        return 0;
+    for (size_t i = 0; i < o->visited_count; i++)
+        if (o->visited[i].inode == id.inode && o->visited[i].device == id.device)
+            return 0;
+    SQ_TRY(SQ_GROW(o->visited, o->visited_capacity, o->visited_count + 1, err));
+    o->visited[o->visited_count++] = id;
+    *ret_first = true;
+    return 0;
+}
+
+typedef int walk_node(struct opening *o, const char *name, const char *folder, unsigned depth, struct squall_error *err);
+
+/* Call node for everything in the group's folder that may be a node. */
+static int walk_group(struct opening *o, const char *name, const char *folder, unsigned depth, walk_node *node, struct squall_error *err)
+{
+    bool first;
+    char **children = NULL;
+    size_t count = 0;
+    SQ_TRY(visit_once(o, folder, &first, err));
+    if (!first)
+        return 0;
+    if (depth > DEPTH_LIMIT)
+        return sq_error(err, SQUALL_ECORRUPT, "%s: groups nested more than %d deep", folder, DEPTH_LIMIT);
+    SQ_TRY(sq_folder_list(folder, &children, &count, err));
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        if (children[i][0] == '.')
+            continue;
+        SQ_CLEANUP_FREE char *child_name = name[0] ? sq_path_join(name, children[i]) : sq_strdup(children[i]);
+        SQ_CLEANUP_FREE char *child_folder = sq_path_join(folder, children[i]);
+        struct squall_error reason = SQUALL_ERROR_INIT;
+        status =
+            child_name && child_folder ? node(o, child_name, child_folder, depth + 1, &reason) : sq_error_memory(&reason, strlen(folder));
+        if (status)
+            status = node_failed(o, child_name ? child_name : children[i], status, &reason, err);
+    }
+    sq_names_free(children, count);
+    return status;
+}
+
+static bool is_folder(const char *path)
+{
+    enum sq_file_kind kind;
+    return sq_file_stat(path, &kind, NULL, NULL) == 0 && kind == SQ_FILE_FOLDER;
+}
+
+static int walk_v3(struct opening *o, const char *name, const char *folder, unsigned depth, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *document = NULL;
+    bool is_array;
+    if (!is_folder(folder))
+        return 0;
+    SQ_TRY(read_document(folder, "zarr.json", &document, err));
+    if (!document)
+        return 0;
+    SQ_TRY(check_node(document, &is_array, err));
+    return is_array ? add_array(o, name, 3, document, NULL, err) : walk_group(o, name, folder, depth, walk_v3, err);
+}
+
+/* A folder of v2 without metadata is a group too, if something is in it. */
+static int walk_v2(struct opening *o, const char *name, const char *folder, unsigned depth, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *document = NULL;
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
+    if (!is_folder(folder))
+        return 0;
+    SQ_TRY(read_document(folder, ".zarray", &document, err));
+    if (!document)
+        return walk_group(o, name, folder, depth, walk_v2, err);
+    SQ_TRY(read_document(folder, ".zattrs", &attributes, err));
+    return add_array(o, name, 2, document, attributes, err);
+}
+
+static int set_root_attributes(struct opening *o, const struct sq_json *attributes, struct squall_error *err)
+{
+    o->store->attributes = sq_json_type(attributes) == SQ_JSON_OBJECT ? sq_json_share(attributes) : sq_json_new_object();
+    return o->store->attributes ? 0 : sq_error_memory(err, sizeof(void *));
+}
+
+static int open_v3(struct opening *o, const struct sq_json *root, struct squall_error *err)
+{
+    const struct sq_json *consolidated = sq_json_get(root, "consolidated_metadata"), *nodes = sq_json_get(consolidated, "metadata");
+    const char *kind = sq_json_string(sq_json_get(consolidated, "kind"));
+    bool is_array;
+    o->store->version = 3;
+    int status = check_node(root, &is_array, err);
+    if (status)
+        return sq_error_within(err, status, "%s", o->path);
+    SQ_TRY(set_root_attributes(o, is_array ? NULL : sq_json_get(root, "attributes"), err));
+    if (is_array)
+        return add_array(o, "", 3, root, NULL, err);
+    if (kind && !strcmp(kind, "inline") && sq_json_type(nodes) == SQ_JSON_OBJECT)
+        return sq_json_each(nodes, visit_consolidated_v3, o, err);
+    return walk_group(o, "", o->path, 0, walk_v3, err);
+}
+
+static int open_v2(struct opening *o, const struct sq_json *consolidated, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
+    SQ_CLEANUP_JSON struct sq_json *array = NULL;
+    const struct sq_json *metadata = sq_json_get(consolidated, "metadata");
+    o->store->version = 2;
+    if (sq_json_type(metadata) == SQ_JSON_OBJECT) {
+        SQ_TRY(set_root_attributes(o, sq_json_get(metadata, ".zattrs"), err));
+        void *user[] = {o, (void *)(uintptr_t)metadata};
+        return sq_json_each(metadata, visit_consolidated_v2, user, err);
+    }
+    SQ_TRY(read_document(o->path, ".zarray", &array, err));
+    SQ_TRY(read_document(o->path, ".zattrs", &attributes, err));
+    SQ_TRY(set_root_attributes(o, array ? NULL : attributes, err));
+    return array ? add_array(o, "", 2, array, attributes, err) : walk_group(o, "", o->path, 0, walk_v2, err);
+}
+
+static int find_metadata(const char *path, bool *ret_found, struct squall_error *err)
+{
+    static const char *const DOCUMENTS[] = {"zarr.json", ".zmetadata", ".zgroup", ".zarray"};
+    *ret_found = false;
+    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof *DOCUMENTS && !*ret_found; i++) {
+        SQ_CLEANUP_FREE char *document = sq_path_join(path, DOCUMENTS[i]);
+        if (!document)
+            return sq_error_memory(err, strlen(path));
+        SQ_TRY(sq_file_exists(document, ret_found, err));
+    }
+    return 0;
+}
+
+static int open_store(struct opening *o, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *root = NULL;
+    SQ_CLEANUP_JSON struct sq_json *consolidated = NULL;
+    bool found;
+    SQ_TRY(read_document(o->path, "zarr.json", &root, err));
+    if (root)
+        return open_v3(o, root, err);
+    SQ_TRY(find_metadata(o->path, &found, err));
+    if (!found)
+        return sq_error(err, SQUALL_ENOTFOUND, "%s: no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is there", o->path);
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    int status = read_document(o->path, ".zmetadata", &consolidated, &reason);
+    if (status == SQUALL_ECORRUPT) { /* the folders say the same */
+        SQ_TRY(add_problem(o, reason.message, err));
+    } else if (status) {
+        return sq_error(err, status, "%s", reason.message);
+    }
+    return open_v2(o, consolidated, err);
+}
+
+int sq_zarr_store_open(const char *path, struct sq_zarr_store *ret, struct squall_error *err)
+{
+    struct sq_zarr_store store = {0};
+    struct opening o = {.path = path, .store = &store};
+    int status = open_store(&o, err);
+    sq_free(o.visited);
+    if (status)
+        sq_zarr_store_done(&store);
+    else
+        *ret = store;
+    return status;
+}
+
+void sq_zarr_store_done(struct sq_zarr_store *store)
+{
+    sq_json_free(store->attributes);
+    for (size_t i = 0; i < store->array_count; i++)
+        sq_zarr_array_done(&store->arrays[i]);
+    sq_free(store->arrays);
+    sq_names_free(store->problems, store->problem_count);
+    *store = (struct sq_zarr_store){0};
+}
+
+bool sq_zarr_is_store(const char *path)
+{
+    bool is_store;
+    return find_metadata(path, &is_store, NULL) == 0 && is_store;
+}

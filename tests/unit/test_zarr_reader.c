@@ -1,0 +1,728 @@
+/* Zarr metadata of both versions: what is read, what is refused by name, what damage costs, and keys that try to leave the store. */
+#include "support/unit.h"
+
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "engine/zarr_array.h"
+#include "format/zarr/fill.h"
+#include "format/zarr/metadata.h"
+#include "support/zarr_files.h"
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define BYTES         "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]"
+#define GRID(lengths) "{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":" lengths "}}"
+#define KEYS          "{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}}"
+
+static struct squall_context context = {.threads = 1, .memory_bytes = 1 << 30};
+
+/* ---- documents -------------------------------------------------------------------------------------------------------------------- */
+
+static struct sq_json *parsed(const char *text)
+{
+    struct sq_json *v = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    if (sq_json_parse(text, strlen(text), &v, &err))
+        fail_msg("%s: %s", text, err.message);
+    return v;
+}
+
+static int parse_array(int version, const char *text, const char *attributes, struct sq_zarr_array *a, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *document = parsed(text);
+    SQ_CLEANUP_JSON struct sq_json *more = attributes ? parsed(attributes) : NULL;
+    *a = (struct sq_zarr_array){0};
+    return version == 3 ? sq_zarr_parse_v3(document, a, err) : sq_zarr_parse_v2(document, more, a, err);
+}
+
+/* A v3 document with one member replaced: {"shape":[4,6],…}. value NULL: left out. */
+static char *v3_document(const char *member, const char *value)
+{
+    static const char *const MEMBERS[][2] = {
+        {"zarr_format", "3"},          {"node_type", "\"array\""}, {"shape", "[4,6]"},           {"data_type", "\"float32\""},
+        {"chunk_grid", GRID("[2,4]")}, {"fill_value", "0"},        {"chunk_key_encoding", KEYS}, {"codecs", BYTES},
+    };
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    bool replaced = false;
+    for (size_t i = 0; i < sizeof MEMBERS / sizeof *MEMBERS; i++) {
+        bool here = !strcmp(MEMBERS[i][0], member);
+        replaced = replaced || here;
+        if (!here || value)
+            sq_text_printf(&text, "%s\"%s\":%s", text.length ? "," : "{", MEMBERS[i][0], here ? value : MEMBERS[i][1]);
+    }
+    if (!replaced && value)
+        sq_text_printf(&text, ",\"%s\":%s", member, value);
+    sq_text_add(&text, "}");
+    return sq_text_release(&text);
+}
+
+static char *v2_document(const char *member, const char *value)
+{
+    static const char *const MEMBERS[][2] = {
+        {"zarr_format", "2"}, {"shape", "[4,6]"}, {"chunks", "[2,4]"},    {"dtype", "\"<f4\""},
+        {"fill_value", "0"},  {"order", "\"C\""}, {"compressor", "null"}, {"filters", "null"},
+    };
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    bool replaced = false;
+    for (size_t i = 0; i < sizeof MEMBERS / sizeof *MEMBERS; i++) {
+        bool here = !strcmp(MEMBERS[i][0], member);
+        replaced = replaced || here;
+        if (!here || value)
+            sq_text_printf(&text, "%s\"%s\":%s", text.length ? "," : "{", MEMBERS[i][0], here ? value : MEMBERS[i][1]);
+    }
+    if (!replaced && value)
+        sq_text_printf(&text, ",\"%s\":%s", member, value);
+    sq_text_add(&text, "}");
+    return sq_text_release(&text);
+}
+
+static char *document_of(int version, const char *member, const char *value)
+{
+    return version == 3 ? v3_document(member, value) : v2_document(member, value);
+}
+
+static void a_v3_array_is_described(void **state)
+{
+    (void)state;
+    struct sq_zarr_array a;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    SQ_CLEANUP_FREE char *text = v3_document("dimension_names", "[\"y\",null]");
+    if (parse_array(3, text, NULL, &a, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(a.type, SQUALL_FLOAT32);
+    assert_string_equal(a.type_name, "float32");
+    assert_int_equal(a.rank, 2);
+    assert_true(a.shape[0] == 4 && a.shape[1] == 6 && a.chunks[0] == 2 && a.chunks[1] == 4 && a.chunk_elements == 8);
+    assert_string_equal(a.dims[0], "y");
+    assert_string_equal(a.dims[1], "");
+    assert_null(a.unsupported);
+    assert_non_null(a.codecs);
+    SQ_CLEANUP_FREE char *key = sq_zarr_chunk_key(&a, (uint64_t[]){1, 0});
+    assert_string_equal(key, "c/1/0");
+    sq_zarr_array_done(&a);
+}
+
+static void a_v2_array_is_described_with_xarrays_names(void **state)
+{
+    (void)state;
+    struct sq_zarr_array a;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    SQ_CLEANUP_FREE char *text = v2_document("dtype", "\">i2\"");
+    if (parse_array(2, text, "{\"units\":\"K\",\"_ARRAY_DIMENSIONS\":[\"y\",\"x\"]}", &a, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(a.type, SQUALL_INT16);
+    assert_string_equal(a.type_name, "int16");
+    assert_string_equal(a.dims[0], "y");
+    assert_string_equal(a.dims[1], "x");
+    assert_null(sq_json_get(a.attributes, "_ARRAY_DIMENSIONS"));
+    assert_string_equal(sq_json_string(sq_json_get(a.attributes, "units")), "K");
+    SQ_CLEANUP_FREE char *key = sq_zarr_chunk_key(&a, (uint64_t[]){1, 0});
+    assert_string_equal(key, "1.0");
+    sq_zarr_array_done(&a);
+}
+
+static void chunk_keys_follow_their_encoding(void **state)
+{
+    (void)state;
+    const struct {
+        int version;
+        const char *member, *value, *shape, *chunks, *expected;
+    } cases[] = {
+        {3, "chunk_key_encoding", "\"default\"", NULL, NULL, "c/1/0"},
+        {3, "chunk_key_encoding", "{\"name\":\"default\"}", NULL, NULL, "c/1/0"},
+        {3, "chunk_key_encoding", "{\"name\":\"default\",\"configuration\":{\"separator\":\".\"}}", NULL, NULL, "c.1.0"},
+        {3, "chunk_key_encoding", "\"v2\"", NULL, NULL, "1.0"},
+        {3, "chunk_key_encoding", "{\"name\":\"v2\",\"configuration\":{\"separator\":\"/\"}}", NULL, NULL, "1/0"},
+        {2, "dimension_separator", "\"/\"", NULL, NULL, "1/0"},
+        {2, "dimension_separator", "\".\"", NULL, NULL, "1.0"},
+        {2, "dimension_separator", "null", NULL, NULL, "1.0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sq_zarr_array a;
+        SQ_CLEANUP_FREE char *text = document_of(cases[i].version, cases[i].member, cases[i].value);
+        assert_int_equal(parse_array(cases[i].version, text, NULL, &a, NULL), 0);
+        SQ_CLEANUP_FREE char *key = sq_zarr_chunk_key(&a, (uint64_t[]){1, 0});
+        assert_string_equal(key, cases[i].expected);
+        a.rank = 0;
+        SQ_CLEANUP_FREE char *scalar = sq_zarr_chunk_key(&a, NULL);
+        assert_string_equal(scalar, a.default_encoding ? "c" : "0");
+        sq_zarr_array_done(&a);
+    }
+}
+
+static void what_is_not_read_is_named(void **state)
+{
+    (void)state;
+    const struct {
+        int version;
+        const char *member, *value, *reason;
+    } cases[] = {
+        {3, "data_type", "\"complex64\"", "unsupported data type complex64"},
+        {3, "data_type", "\"r16\"", "unsupported data type r16"},
+        {3, "data_type", "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"ms\",\"scale_factor\":1}}",
+         "unsupported data type numpy.datetime64[ms]"},
+        {3, "chunk_grid", "{\"name\":\"rectilinear\",\"configuration\":{}}", "unsupported chunk grid rectilinear"},
+        {3, "chunk_key_encoding", "{\"name\":\"fancy\"}", "unsupported chunk key encoding fancy"},
+        {3, "codecs", "[{\"name\":\"sharding_indexed\",\"configuration\":{}}]", "unsupported codec sharding_indexed"},
+        {3, "codecs", "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},{\"name\":\"numcodecs.pcodec\"}]",
+         "unsupported codec numcodecs.pcodec"},
+        {3, "storage_transformers", "[{\"name\":\"cache\"}]", "unsupported storage transformer cache"},
+        {3, "novelty", "{\"must_understand\":true}", "unsupported extension novelty"},
+        {3, "novelty", "7", "unsupported extension novelty"},
+        {3, "chunk_grid", GRID("[1099511627776,4]"), "unsupported chunk size: more than 1 TiB"},
+        {3, "chunk_grid", GRID("[9223372036854775807,9223372036854775807]"), "unsupported chunk size: more than 1 TiB"},
+        {2, "dtype", "\"<M8[ns]\"", "unsupported data type <M8[ns]"},
+        {2, "dtype", "\"<c8\"", "unsupported data type <c8"},
+        {2, "dtype", "\"|S5\"", "unsupported data type |S5"},
+        {2, "dtype", "\"|O\"", "unsupported data type |O"},
+        {2, "dtype", "\"<U0\"", "unsupported data type <U0"},
+        {2, "dtype", "\"\"", "unsupported data type "},
+        {2, "dtype", "[[\"a\",\"<i4\"]]", "unsupported data type structure"},
+        {2, "order", "\"F\"", "unsupported order F (column-major chunks)"},
+        {2, "compressor", "{\"id\":\"zfpy\"}", "unsupported codec zfpy"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sq_zarr_array a;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        SQ_CLEANUP_FREE char *text = document_of(cases[i].version, cases[i].member, cases[i].value);
+        if (parse_array(cases[i].version, text, NULL, &a, &err))
+            fail_msg("%s: %s", text, err.message);
+        assert_non_null(a.unsupported);
+        assert_string_equal(a.unsupported, cases[i].reason);
+        assert_null(a.codecs);
+        assert_non_null(a.codec_names);
+        assert_non_null(a.type_name);
+        sq_zarr_array_done(&a);
+    }
+}
+
+static void what_may_be_ignored_is(void **state)
+{
+    (void)state;
+    const char *cases[][2] = {
+        {"novelty", "{\"must_understand\":false,\"x\":[1,2]}"},
+        {"storage_transformers", "[]"},
+        {"attributes", "{}"},
+        {"dimension_names", "null"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sq_zarr_array a;
+        SQ_CLEANUP_FREE char *text = v3_document(cases[i][0], cases[i][1]);
+        assert_int_equal(parse_array(3, text, NULL, &a, NULL), 0);
+        assert_null(a.unsupported);
+        sq_zarr_array_done(&a);
+    }
+}
+
+static void damaged_documents_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        int version;
+        const char *member, *value, *reason;
+    } cases[] = {
+        {3, "shape", NULL, "its shape is no list"},
+        {3, "shape", "[4,-6]", "its shape: its length 2"},
+        {3, "shape", "[4,6.5]", "its shape: its length 2"},
+        {3, "shape", "[4,9223372036854775808]", "its shape: its length 2"},
+        {3, "shape", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "33 dimensions"},
+        {3, "shape", "[4]", "its chunks have 2 dimensions, the array has 1"},
+        {3, "data_type", NULL, "its data type has no name"},
+        {3, "data_type", "7", "its data type has no name"},
+        {3, "data_type", "{\"name\":\"fixed_length_utf32\"}", "no length"},
+        {3, "data_type", "{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":6}}", "no length"},
+        {3, "chunk_grid", NULL, "its chunk grid has no name"},
+        {3, "chunk_grid", GRID("[0,4]"), "its chunks have length 0 along dimension 1"},
+        {3, "chunk_grid", "{\"name\":\"regular\"}", "its chunk shape is no list"},
+        {3, "chunk_key_encoding", NULL, "its chunk key encoding has no name"},
+        {3, "chunk_key_encoding", "{\"name\":\"default\",\"configuration\":{\"separator\":\"..\"}}", "neither / nor ."},
+        {3, "chunk_key_encoding", "{\"name\":\"default\",\"configuration\":{\"separator\":7}}", "neither / nor ."},
+        {3, "fill_value", NULL, "it has no fill value"},
+        {3, "fill_value", "\"hot\"", "its fill value is no float32"},
+        {3, "codecs", NULL, "its codecs are no list"},
+        {3, "codecs", "[]", "its codecs are no list"},
+        {3, "codecs", "[{}]", "its codec 1 has no name"},
+        {3, "attributes", "[]", "its attributes are no object"},
+        {3, "dimension_names", "[\"y\"]", "its dimension names"},
+        {3, "dimension_names", "[\"y\",7]", "the name of its dimension 2"},
+        {2, "chunks", "[2]", "its chunks have 1 dimensions"},
+        {2, "dtype", NULL, "its dtype"},
+        {2, "order", NULL, "its order is neither C nor F"},
+        {2, "dimension_separator", "\"\"", "its dimension separator"},
+        {2, "fill_value", "\"hot\"", "its fill value is no float32"},
+        {2, "compressor", "{}", "has no id"},
+        {2, "filters", "7", "its filters are no list"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sq_zarr_array a;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        SQ_CLEANUP_FREE char *text = document_of(cases[i].version, cases[i].member, cases[i].value);
+        if (parse_array(cases[i].version, text, NULL, &a, &err) != SQUALL_ECORRUPT)
+            fail_msg("%s was taken", text);
+        if (!strstr(err.message, cases[i].reason))
+            fail_msg("%s: %s, expected %s", text, err.message, cases[i].reason);
+        sq_zarr_array_done(&a);
+    }
+}
+
+static void an_empty_dimension_may_have_chunks_of_length_zero(void **state)
+{
+    (void)state;
+    struct sq_zarr_array a;
+    SQ_CLEANUP_FREE char *text = v2_document("shape", "[0,6]");
+    char *chunks = strstr(text, "\"chunks\":[2,4]");
+    chunks[strlen("\"chunks\":[")] = '0';
+    assert_int_equal(parse_array(2, text, NULL, &a, NULL), 0);
+    assert_int_equal(a.chunks[0], 1);
+    sq_zarr_array_done(&a);
+}
+
+static void order_f_of_one_dimension_is_order_c(void **state)
+{
+    (void)state;
+    struct sq_zarr_array a;
+    const char *text = "{\"zarr_format\":2,\"shape\":[4],\"chunks\":[2],\"dtype\":\"<f4\",\"fill_value\":null,\"order\":\"F\","
+                       "\"compressor\":null,\"filters\":null}";
+    assert_int_equal(parse_array(2, text, NULL, &a, NULL), 0);
+    assert_null(a.unsupported);
+    assert_null(a.fill_value);
+    sq_zarr_array_done(&a);
+}
+
+/* ---- fill values ------------------------------------------------------------------------------------------------------------------ */
+
+static void fill_values_are_read_in_every_spelling(void **state)
+{
+    (void)state;
+    const struct {
+        enum squall_type type;
+        const char *text;
+        uint64_t bits;
+    } cases[] = {
+        {SQUALL_BOOL, "true", 1},
+        {SQUALL_BOOL, "0", 0},
+        {SQUALL_BOOL, "1", 1},
+        {SQUALL_INT8, "-128", 0x80},
+        {SQUALL_INT16, "-1", 0xffff},
+        {SQUALL_INT32, "-9.0", 0xfffffff7},
+        {SQUALL_INT64, "-9223372036854775808", UINT64_C(1) << 63},
+        {SQUALL_INT64, "9223372036854775807", INT64_MAX},
+        {SQUALL_UINT8, "255", 255},
+        {SQUALL_UINT64, "18446744073709551615", UINT64_MAX},
+        {SQUALL_UINT32, "null", 0},
+        {SQUALL_FLOAT32, "\"NaN\"", 0x7fc00000},
+        {SQUALL_FLOAT32, "NaN", 0x7fc00000},
+        {SQUALL_FLOAT32, "\"Infinity\"", 0x7f800000},
+        {SQUALL_FLOAT32, "\"-Infinity\"", 0xff800000},
+        {SQUALL_FLOAT32, "\"0x7fc00001\"", 0x7fc00001},
+        {SQUALL_FLOAT32, "0.1", 0x3dcccccd},
+        {SQUALL_FLOAT32, "7", 0x40e00000},
+        {SQUALL_FLOAT64, "0.1", UINT64_C(0x3fb999999999999a)},
+        {SQUALL_FLOAT64, "\"0x7FF8000000000001\"", UINT64_C(0x7ff8000000000001)},
+        {SQUALL_FLOAT16, "1.5", 0x3e00},
+        {SQUALL_FLOAT16, "\"NaN\"", 0x7e00},
+        {SQUALL_FLOAT16, "\"0x3c01\"", 0x3c01},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SQ_CLEANUP_JSON struct sq_json *list = sq_json_new_array(); /* bare NaN and null need something around them */
+        SQ_CLEANUP_FREE char *text = sq_format("[%s]", cases[i].text);
+        sq_json_free(list);
+        list = parsed(text);
+        uint8_t bytes[8];
+        uint64_t bits = 0;
+        if (!sq_zarr_fill_parse(cases[i].type, sq_json_at(list, 0), bytes))
+            fail_msg("%s was refused", cases[i].text);
+        memcpy(&bits, bytes, sizeof bits);
+        if (bits != cases[i].bits)
+            fail_msg("%s gives %#llx", cases[i].text, (unsigned long long)bits);
+    }
+}
+
+static void fill_values_of_another_type_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        enum squall_type type;
+        const char *text;
+    } cases[] = {
+        {SQUALL_BOOL, "2"},          {SQUALL_BOOL, "\"true\""},      {SQUALL_INT8, "128"},     {SQUALL_INT8, "-129"},
+        {SQUALL_UINT8, "-1"},        {SQUALL_UINT8, "256"},          {SQUALL_INT64, "1e300"},  {SQUALL_INT64, "9223372036854775808"},
+        {SQUALL_INT32, "1.5"},       {SQUALL_INT32, "\"NaN\""},      {SQUALL_INT32, "NaN"},    {SQUALL_UINT64, "-0.5"},
+        {SQUALL_FLOAT32, "\"nan\""}, {SQUALL_FLOAT32, "\"0x7fc0\""}, {SQUALL_FLOAT32, "true"}, {SQUALL_FLOAT32, "\"0x7fc0000g\""},
+        {SQUALL_FLOAT64, "[]"},      {SQUALL_FLOAT64, "\"0x\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SQ_CLEANUP_FREE char *text = sq_format("[%s]", cases[i].text);
+        SQ_CLEANUP_JSON struct sq_json *list = parsed(text);
+        uint8_t bytes[8];
+        if (sq_zarr_fill_parse(cases[i].type, sq_json_at(list, 0), bytes))
+            fail_msg("%s was taken", cases[i].text);
+    }
+}
+
+/* The nearest half of every double half way between two halves, just below and just above it. */
+static void half_fill_values_round_to_nearest_even(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 0x7c00; bits++) {
+        double low = bits >> 10 ? ldexp(1024 + (bits & 1023), (int)(bits >> 10) - 25) : ldexp(bits & 1023, -24);
+        unsigned next = bits + 1;
+        double high = next >> 10 ? ldexp(1024 + (next & 1023), (int)(next >> 10) - 25) : ldexp(next & 1023, -24);
+        double middle = (low + high) / 2;
+        const struct {
+            double value;
+            unsigned expected;
+        } cases[] = {{low, bits}, {nextafter(middle, 0), bits}, {middle, bits & 1 ? next : bits}, {nextafter(middle, 1e9), next}};
+        for (size_t i = 0; i < 4; i++) {
+            SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_double(-cases[i].value);
+            uint8_t bytes[8];
+            uint16_t got;
+            assert_true(sq_zarr_fill_parse(SQUALL_FLOAT16, v, bytes));
+            memcpy(&got, bytes, sizeof got);
+            assert_int_equal(got, 0x8000 | cases[i].expected);
+        }
+    }
+}
+
+/* ---- stores ----------------------------------------------------------------------------------------------------------------------- */
+
+static void names_of(const struct sq_zarr_store *s, char *text, size_t size)
+{
+    text[0] = 0;
+    for (size_t i = 0; i < s->array_count; i++)
+        snprintf(text + strlen(text), size - strlen(text), "%s%s", i ? " " : "", s->arrays[i].name);
+}
+
+static void check_names(const char *store_name, int version, const char *expected, size_t problems)
+{
+    SQ_CLEANUP_FREE char *path = in_test_folder(store_name);
+    struct sq_zarr_store s;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    char names[500];
+    assert_true(sq_zarr_is_store(path));
+    if (sq_zarr_store_open(path, &s, &err))
+        fail_msg("%s", err.message);
+    names_of(&s, names, sizeof names);
+    assert_int_equal(s.version, version);
+    assert_string_equal(names, expected);
+    if (s.problem_count != problems)
+        fail_msg("%zu problems, the first %s", s.problem_count, s.problem_count ? s.problems[0] : "");
+    sq_zarr_store_done(&s);
+}
+
+static void a_v3_hierarchy_is_walked(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array = v3_document("", NULL);
+    put_file("walk3/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":null}");
+    put_file("walk3/b/zarr.json", array);
+    put_file("walk3/a/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{}}");
+    put_file("walk3/a/y/zarr.json", array);
+    put_file("walk3/b/c/zarr.json", array);       /* inside an array: no node */
+    put_file("walk3/b/.squall/zarr.json", array); /* hidden */
+    put_file("walk3/.hidden/zarr.json", array);   /* hidden */
+    put_file("walk3/plain/y/zarr.json", array);   /* v3 has no groups without metadata */
+    put_file("walk3/file", "not a folder");
+    check_names("walk3", 3, "a/y b", 0);
+}
+
+static void a_v2_hierarchy_is_walked_through_implicit_groups(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array = v2_document("", NULL);
+    put_file("walk2/.zgroup", "{\"zarr_format\":2}");
+    put_file("walk2/.zattrs", "{\"title\":\"x\"}");
+    put_file("walk2/b/.zarray", array);
+    put_file("walk2/b/.zattrs", "{\"_ARRAY_DIMENSIONS\":[\"y\",\"x\"]}");
+    put_file("walk2/implicit/deep/c/.zarray", array);
+    check_names("walk2", 2, "b implicit/deep/c", 0);
+}
+
+static void consolidated_metadata_is_believed(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array3 = v3_document("", NULL);
+    SQ_CLEANUP_FREE char *root3 =
+        sq_format("{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{\"a\":1},\"consolidated_metadata\":{\"kind\":\"inline\","
+                  "\"must_understand\":false,\"metadata\":{\"z\":%s,\"g\":{\"zarr_format\":3,\"node_type\":\"group\"},\"g/a\":%s}}}",
+                  array3, array3);
+    put_file("cons3/zarr.json", root3);
+    put_file("cons3/unlisted/zarr.json", array3);
+    check_names("cons3", 3, "z g/a", 0);
+
+    SQ_CLEANUP_FREE char *array2 = v2_document("", NULL);
+    SQ_CLEANUP_FREE char *root2 = sq_format("{\"zarr_consolidated_format\":1,\"metadata\":{\".zgroup\":{\"zarr_format\":2},"
+                                            "\"z/.zarray\":%s,\"z/.zattrs\":{\"_ARRAY_DIMENSIONS\":[\"p\",\"q\"]},\"g/a/.zarray\":%s}}",
+                                            array2, array2);
+    put_file("cons2/.zmetadata", root2);
+    check_names("cons2", 2, "z g/a", 0);
+}
+
+static void damaged_consolidated_metadata_of_v2_is_passed_over(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array = v2_document("", NULL);
+    put_file("broken2/.zgroup", "{\"zarr_format\":2}");
+    put_file("broken2/.zmetadata", "{\"metadata\":{");
+    put_file("broken2/a/.zarray", array);
+    check_names("broken2", 2, "a", 1);
+}
+
+static void a_store_may_be_one_array(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array3 = v3_document("", NULL);
+    SQ_CLEANUP_FREE char *array2 = v2_document("", NULL);
+    put_file("single3/zarr.json", array3);
+    put_file("single2/.zarray", array2);
+    check_names("single3", 3, "", 0);
+    check_names("single2", 2, "", 0);
+}
+
+static void damage_of_one_array_costs_that_array(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array = v3_document("", NULL);
+    SQ_CLEANUP_FREE char *wrong = v3_document("shape", "[-1,2]");
+    put_file("damage/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}");
+    put_file("damage/a/zarr.json", "{\"zarr_format\":3,");
+    put_file("damage/b/zarr.json", wrong);
+    put_file("damage/c/zarr.json", "{\"zarr_format\":7,\"node_type\":\"array\"}");
+    put_file("damage/d/zarr.json", "[]");
+    put_file("damage/e/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"novelty\":1}");
+    put_file("damage/f/zarr.json", array);
+    check_names("damage", 3, "f", 5);
+}
+
+static void a_damaged_root_is_an_error_that_names_it(void **state)
+{
+    (void)state;
+    struct sq_zarr_store s;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    SQ_CLEANUP_FREE char *path = in_test_folder("root");
+    put_file("root/zarr.json", "{\"zarr_format\":3,");
+    assert_int_equal(sq_zarr_store_open(path, &s, &err), SQUALL_ECORRUPT);
+    assert_non_null(strstr(err.message, "root/zarr.json"));
+    put_file("root/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"novelty\":{}}");
+    assert_int_equal(sq_zarr_store_open(path, &s, &err), SQUALL_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "unsupported extension novelty"));
+}
+
+static void keys_cannot_leave_the_store(void **state)
+{
+    (void)state;
+    const char *keys[] = {"..", "../a", "a/../../b", "/etc", "a//b", "", ".", "a/", "a/.", "./a"};
+    SQ_CLEANUP_FREE char *array3 = v3_document("", NULL);
+    SQ_CLEANUP_FREE char *array2 = v2_document("", NULL);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        SQ_CLEANUP_FREE char *root3 = sq_format("{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\","
+                                                "\"metadata\":{\"%s\":%s}}}",
+                                                keys[i], array3);
+        put_file("keys3/zarr.json", root3);
+        check_names("keys3", 3, "", 1);
+        if (!keys[i][0])
+            continue; /* ".zarray" alone is v2's store of one array */
+        SQ_CLEANUP_FREE char *root2 = sq_format("{\"metadata\":{\"%s/.zarray\":%s}}", keys[i], array2);
+        put_file("keys2/.zmetadata", root2);
+        check_names("keys2", 2, "", 1);
+    }
+}
+
+static void links_in_circles_end(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array = v2_document("", NULL);
+    put_file("circle/.zgroup", "{\"zarr_format\":2}");
+    put_file("circle/a/b/x/.zarray", array);
+    SQ_CLEANUP_FREE char *link = in_test_folder("circle/a/b/up");
+    SQ_CLEANUP_FREE char *link2 = in_test_folder("circle/a/b/up2");
+    assert_int_equal(symlink("..", link), 0);
+    assert_int_equal(symlink("../..", link2), 0);
+    check_names("circle", 2, "a/b/x", 0);
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------------------------------- */
+
+static struct squall_dataset *opened(const char *name)
+{
+    SQ_CLEANUP_FREE char *path = in_test_folder(name);
+    struct squall_dataset *ds = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    if (sq_zarr_dataset_open(&context, path, &ds, &err))
+        fail_msg("%s", err.message);
+    return ds;
+}
+
+static void edge_chunks_and_missing_chunks_are_read(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array = v3_document("fill_value", "\"NaN\"");
+    float chunk[8] = {0, 1, 2, 3, 4, 5, 6, 7}, values[24];
+    put_file("values/zarr.json", array); /* 4 × 6 in chunks of 2 × 4 */
+    put_bytes("values/c/0/1", chunk, sizeof chunk);
+    put_bytes("values/c/1/0", chunk, sizeof chunk);
+    struct squall_dataset *ds = opened("values");
+    squall_array *a = squall_dataset_array_at(ds, 0);
+    struct squall_selection s = squall_selection_all(a);
+    assert_int_equal(squall_array_read(a, &s, values, NULL, NULL), 0);
+    const float expected[24] = {NAN, NAN, NAN, NAN, 0, 1, NAN, NAN, NAN, NAN, 4, 5, 0, 1, 2, 3, NAN, NAN, 4, 5, 6, 7, NAN, NAN};
+    for (size_t i = 0; i < 24; i++)
+        assert_true(values[i] == expected[i] || (isnan(values[i]) && isnan(expected[i])));
+    uint64_t bytes;
+    assert_int_equal(squall_array_stored_bytes(a, &bytes, NULL), 0);
+    assert_int_equal(bytes, 64);
+    assert_string_equal(squall_array_info(a).name, "values");
+    assert_string_equal(squall_array_info(a).fill_value, "\"NaN\"");
+    squall_dataset_close(ds);
+}
+
+static void a_chunk_that_cannot_be_read_is_no_missing_one(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array = v3_document("", NULL);
+    SQ_CLEANUP_FREE char *chunk = in_test_folder("unread/c/0/0");
+    struct squall_error err = SQUALL_ERROR_INIT;
+    float values[24];
+    put_file("unread/zarr.json", array);
+    struct squall_dataset *ds = opened("unread");
+    squall_array *a = squall_dataset_array_at(ds, 0);
+    struct squall_selection s = squall_selection_all(a);
+
+    put_file("unread/c/0/0", "too short");
+    assert_int_equal(squall_array_read(a, &s, values, NULL, &err), SQUALL_ECORRUPT);
+    assert_non_null(strstr(err.message, "array unread, chunk 0/0: /tmp/"));
+    assert_non_null(strstr(err.message, "unread/c/0/0: 9 bytes, but a chunk has 32"));
+
+    assert_int_equal(unlink(chunk), 0);
+    assert_int_equal(symlink("nowhere", chunk), 0); /* a link that leads nowhere */
+    assert_int_equal(squall_array_read(a, &s, values, NULL, &err), SQUALL_EIO);
+    assert_non_null(strstr(err.message, "array unread, chunk 0/0"));
+    assert_non_null(strstr(err.message, "a link to a file that is not there"));
+
+    assert_int_equal(unlink(chunk), 0);
+    assert_int_equal(sq_folder_make(chunk, NULL), 0); /* a folder */
+    assert_int_equal(squall_array_read(a, &s, values, NULL, &err), SQUALL_EINVAL);
+
+    SQ_CLEANUP_FREE char *folder = in_test_folder("unread");
+    assert_int_equal(sq_tree_remove(folder, NULL), 0); /* the whole array */
+    assert_int_equal(squall_array_read(a, &s, values, NULL, &err), SQUALL_EIO);
+    assert_non_null(strstr(err.message, "is gone since the store was opened"));
+    squall_dataset_close(ds);
+}
+
+static void put_text_array(const char *name, const char *fill)
+{
+    SQ_CLEANUP_FREE char *path = sq_format("%s/.zarray", name);
+    SQ_CLEANUP_FREE char *array = sq_format("{\"zarr_format\":2,\"shape\":[3],\"chunks\":[2],\"dtype\":\"<U3\",\"fill_value\":%s,"
+                                            "\"order\":\"C\",\"compressor\":null,\"filters\":null}",
+                                            fill);
+    put_file(path, array);
+}
+
+static void texts_of_fixed_length_are_strings(void **state)
+{
+    (void)state;
+    const uint32_t chunk[6] = {'a', 0xe9, 0, 0x1f389, 0x20ac, 'z'}; /* "aé", "🎉€z" */
+    put_text_array("texts", "\"?\"");
+    put_bytes("texts/0", chunk, sizeof chunk);
+    struct squall_dataset *ds = opened("texts");
+    squall_array *a = squall_dataset_array_at(ds, 0);
+    struct squall_selection s = squall_selection_all(a);
+    char *texts[3];
+    assert_string_equal(squall_array_info(a).type_name, "<U3");
+    assert_int_equal(squall_array_info(a).type, SQUALL_STRING);
+    assert_int_equal(squall_array_read(a, &s, texts, NULL, NULL), 0);
+    assert_string_equal(texts[0], "aé");
+    assert_string_equal(texts[1], "🎉€z");
+    assert_string_equal(texts[2], "?");
+    for (size_t i = 0; i < 3; i++)
+        free(texts[i]);
+    squall_dataset_close(ds);
+}
+
+static void characters_that_unicode_does_not_have_are_refused(void **state)
+{
+    (void)state;
+    const uint32_t bad[] = {0x110000, 0xd800, 0xffffffff};
+    put_text_array("badtexts", "null");
+    struct squall_dataset *ds = opened("badtexts");
+    squall_array *a = squall_dataset_array_at(ds, 0);
+    struct squall_selection s = squall_selection_all(a);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const uint32_t chunk[6] = {'a', 'b', 'c', 'd', bad[i], 'f'};
+        char *texts[3];
+        struct squall_error err = SQUALL_ERROR_INIT;
+        put_bytes("badtexts/0", chunk, sizeof chunk);
+        assert_int_equal(squall_array_read(a, &s, texts, NULL, &err), SQUALL_ECORRUPT);
+        assert_non_null(strstr(err.message, "array badtexts, chunk 0"));
+    }
+    squall_dataset_close(ds);
+}
+
+static void every_failed_allocation_of_an_opening_is_an_error(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *array3 = v3_document("dimension_names", "[\"y\",\"x\"]");
+    SQ_CLEANUP_FREE char *foreign = v3_document("data_type", "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"ms\"}}");
+    SQ_CLEANUP_FREE char *array2 = v2_document("", NULL);
+    put_file("memory3/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}");
+    put_file("memory3/g/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}");
+    put_file("memory3/g/a/zarr.json", array3);
+    put_file("memory3/b/zarr.json", foreign);
+    put_file("memory3/c/zarr.json", "{");
+    SQ_CLEANUP_FREE char *root2 = sq_format("{\"metadata\":{\"a/.zarray\":%s,\"a/.zattrs\":{},\"../b/.zarray\":{}}}", array2);
+    put_file("memory2/.zmetadata", root2);
+    for (int version = 2; version <= 3; version++) {
+        SQ_CLEANUP_FREE char *path = in_test_folder(version == 3 ? "memory3" : "memory2");
+        long n = 0;
+        for (;; n++) {
+            struct squall_dataset *ds = NULL;
+            struct squall_error err = SQUALL_ERROR_INIT;
+            sq_fail_allocation(n);
+            int status = sq_zarr_dataset_open(&context, path, &ds, &err);
+            sq_fail_allocation(-1);
+            if (!status) {
+                assert_int_equal(squall_dataset_info(ds).array_count, version == 3 ? 2 : 1);
+                assert_int_equal(squall_dataset_info(ds).problem_count, 1);
+                squall_dataset_close(ds);
+                break;
+            }
+            assert_null(ds);
+            assert_int_equal(status, SQUALL_ENOMEM);
+        }
+        assert_true(n > 20);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_v3_array_is_described),
+        cmocka_unit_test(a_v2_array_is_described_with_xarrays_names),
+        cmocka_unit_test(chunk_keys_follow_their_encoding),
+        cmocka_unit_test(what_is_not_read_is_named),
+        cmocka_unit_test(what_may_be_ignored_is),
+        cmocka_unit_test(damaged_documents_are_refused),
+        cmocka_unit_test(an_empty_dimension_may_have_chunks_of_length_zero),
+        cmocka_unit_test(order_f_of_one_dimension_is_order_c),
+        cmocka_unit_test(fill_values_are_read_in_every_spelling),
+        cmocka_unit_test(fill_values_of_another_type_are_refused),
+        cmocka_unit_test(half_fill_values_round_to_nearest_even),
+        cmocka_unit_test(a_v3_hierarchy_is_walked),
+        cmocka_unit_test(a_v2_hierarchy_is_walked_through_implicit_groups),
+        cmocka_unit_test(consolidated_metadata_is_believed),
+        cmocka_unit_test(damaged_consolidated_metadata_of_v2_is_passed_over),
+        cmocka_unit_test(a_store_may_be_one_array),
+        cmocka_unit_test(damage_of_one_array_costs_that_array),
+        cmocka_unit_test(a_damaged_root_is_an_error_that_names_it),
+        cmocka_unit_test(keys_cannot_leave_the_store),
+        cmocka_unit_test(links_in_circles_end),
+        cmocka_unit_test(edge_chunks_and_missing_chunks_are_read),
+        cmocka_unit_test(a_chunk_that_cannot_be_read_is_no_missing_one),
+        cmocka_unit_test(texts_of_fixed_length_are_strings),
+        cmocka_unit_test(characters_that_unicode_does_not_have_are_refused),
+        cmocka_unit_test(every_failed_allocation_of_an_opening_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, make_test_folder, remove_test_folder);
+}

@@ -1,0 +1,425 @@
+/*
+ * See zarr_writer.h. Metadata as Zarr v3.1 ("Array metadata", "Group metadata") and, for the root, zarr-python's inline
+ * consolidated metadata. What makes folders durable cheaply is one rule: nothing is put into a folder before the folder's
+ * own name is durable. So a folder that holds something needs no sync, whichever thread or process made it.
+ */
+#include "store/zarr_writer.h"
+#include "array/dtype.h"
+#include "base/checked.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "engine/scatter.h"
+#include "format/zarr/fill.h"
+#include "sys/file.h"
+#include <inttypes.h>
+#include <string.h>
+
+static const char DOCUMENT[] = "zarr.json";
+
+/* Names of nodes as Zarr v3 allows them, less those that begin with a dot: they would be hidden files. */
+static int check_name(const char *name, struct squall_error *err)
+{
+    if (!name || !name[0] || name[0] == '.' || strchr(name, '/') || !strncmp(name, "__", 2) || !strcmp(name, DOCUMENT))
+        return sq_error(err, SQUALL_EINVAL, "'%s' cannot be the name of an array in a Zarr store", name ? name : "");
+    return 0;
+}
+
+static int check_array(const struct sq_store_array *a, struct squall_error *err)
+{
+    SQ_TRY(check_name(a->name, err));
+    if (a->rank > SQUALL_RANK_MAX)
+        return sq_error(err, SQUALL_EINVAL, "array %s: %u dimensions; at most %d are possible", a->name, a->rank, SQUALL_RANK_MAX);
+    for (unsigned d = 0; d < a->rank; d++)
+        if (a->chunks[d] == 0)
+            return sq_error(err, SQUALL_EINVAL, "array %s: a chunk of length 0 along dimension %u", a->name, d);
+    uint8_t element[SQ_ZARR_FILL_BYTES];
+    bool fits =
+        a->type == SQUALL_STRING ? !a->fill_value || sq_json_string(a->fill_value) : sq_zarr_fill_parse(a->type, a->fill_value, element);
+    return fits ? 0 : sq_error(err, SQUALL_EINVAL, "array %s: its fill value is no %s", a->name, sq_type_name(a->type));
+}
+
+static struct sq_json *json_of_lengths(unsigned rank, const uint64_t *lengths)
+{
+    struct sq_json *list = sq_json_new_array();
+    for (unsigned d = 0; list && d < rank; d++)
+        if (sq_json_append(list, sq_json_new_uint(lengths[d]))) {
+            sq_json_free(list);
+            return NULL;
+        }
+    return list;
+}
+
+static struct sq_json *json_of_dims(unsigned rank, const char *const *dims)
+{
+    struct sq_json *list = sq_json_new_array();
+    for (unsigned d = 0; list && d < rank; d++)
+        if (sq_json_append(list, dims[d][0] ? sq_json_new_string(dims[d]) : sq_json_new_null())) {
+            sq_json_free(list);
+            return NULL;
+        }
+    return list;
+}
+
+/* {"name": name, "configuration": {key: value}}, as Zarr v3 writes every extension point. Takes the value. */
+static struct sq_json *named(const char *name, const char *key, struct sq_json *value)
+{
+    struct sq_json *outer = sq_json_new_object(), *configuration = sq_json_new_object();
+    int failed = sq_json_set(configuration, key, value);
+    failed |= sq_json_set_string(outer, "name", name);
+    failed |= sq_json_set(outer, "configuration", configuration);
+    if (!failed)
+        return outer;
+    sq_json_free(outer);
+    return NULL;
+}
+
+static struct sq_json *default_fill(enum squall_type type)
+{
+    if (type == SQUALL_STRING)
+        return sq_json_new_string("");
+    if (type == SQUALL_BOOL)
+        return sq_json_new_bool(false);
+    return sq_type_is_float(type) ? sq_json_new_string("NaN") : sq_json_new_int(0);
+}
+
+int sq_store_array_json(const struct sq_store_array *a, struct sq_json **ret, struct squall_error *err)
+{
+    SQ_TRY(check_array(a, err));
+    struct sq_json *v = sq_json_new_object();
+    int failed = sq_json_set_int(v, "zarr_format", 3);
+    failed |= sq_json_set_string(v, "node_type", "array");
+    failed |= sq_json_set(v, "shape", json_of_lengths(a->rank, a->shape));
+    failed |= sq_json_set_string(v, "data_type", sq_type_name(a->type));
+    failed |= sq_json_set(v, "chunk_grid", named("regular", "chunk_shape", json_of_lengths(a->rank, a->chunks)));
+    failed |= sq_json_set(v, "chunk_key_encoding", named("default", "separator", sq_json_new_string("/")));
+    failed |= sq_json_set(v, "fill_value", a->fill_value ? sq_json_copy(a->fill_value) : default_fill(a->type));
+    failed |= sq_json_set(v, "codecs", sq_codec_chain_json_v3(a->codecs));
+    failed |= sq_json_set(v, "attributes", a->attributes ? sq_json_copy(a->attributes) : sq_json_new_object());
+    failed |= sq_json_set(v, "dimension_names", json_of_dims(a->rank, a->dims));
+    if (failed) {
+        sq_json_free(v);
+        return sq_error_memory(err, sizeof(void *));
+    }
+    *ret = v;
+    return 0;
+}
+
+/* The root group. Every array's document goes into `consolidated`, by reference. */
+static int root_json(const struct sq_json *attributes, const struct sq_store_array *arrays, struct sq_json *const *documents, size_t count,
+                     struct sq_json **ret, struct squall_error *err)
+{
+    struct sq_json *root = sq_json_new_object(), *consolidated = sq_json_new_object(), *metadata = sq_json_new_object();
+    int failed = 0;
+    for (size_t i = 0; i < count; i++)
+        failed |= sq_json_set(metadata, arrays[i].name, sq_json_share(documents[i]));
+    failed |= sq_json_set_string(consolidated, "kind", "inline");
+    failed |= sq_json_set(consolidated, "must_understand", sq_json_new_bool(false));
+    failed |= sq_json_set(consolidated, "metadata", metadata);
+    failed |= sq_json_set_int(root, "zarr_format", 3);
+    failed |= sq_json_set_string(root, "node_type", "group");
+    failed |= sq_json_set(root, "attributes", attributes ? sq_json_copy(attributes) : sq_json_new_object());
+    failed |= sq_json_set(root, "consolidated_metadata", consolidated);
+    if (failed) {
+        sq_json_free(root);
+        return sq_error_memory(err, sizeof(void *));
+    }
+    *ret = root;
+    return 0;
+}
+
+/* Does the file hold exactly these bytes? One that cannot be read holds others: the write that follows tells why. */
+static bool file_holds(const char *path, const void *bytes, size_t size_bytes)
+{
+    SQ_CLEANUP_FREE char *there = NULL;
+    size_t there_bytes;
+    if (sq_file_read_all(path, size_bytes, &there, &there_bytes, NULL))
+        return false;
+    return there_bytes == size_bytes && memcmp(there, bytes, size_bytes) == 0;
+}
+
+/* A document of the store: its text, and whether the file says that already. */
+struct document {
+    char *folder, *path;
+    struct sq_text text;
+    bool same;
+};
+
+static void document_done(struct document *d)
+{
+    sq_free(d->folder);
+    sq_free(d->path);
+    sq_text_done(&d->text);
+}
+
+/* folder is taken; document_done whatever comes of it. */
+static int document_init(struct document *d, char *folder, const struct sq_json *value, struct squall_error *err)
+{
+    *d = (struct document){.folder = folder, .path = folder ? sq_path_join(folder, DOCUMENT) : NULL};
+    int status = d->path ? sq_json_write(value, true, &d->text, err) : sq_error_memory(err, sizeof *d);
+    if (!status) {
+        sq_text_add(&d->text, "\n");
+        status = d->text.failed ? sq_error_memory(err, d->text.length) : 0;
+    }
+    if (!status)
+        d->same = file_holds(d->path, d->text.data, d->text.length);
+    return status;
+}
+
+/* known_durable: an equal file that is there has been made durable before. */
+static int document_publish(const struct document *d, bool known_durable, struct squall_error *err)
+{
+    if (!d->same)
+        return sq_atomic_write(d->path, d->text.data, d->text.length, SQ_DURABILITY_FULL, err);
+    return known_durable ? 0 : sq_folder_sync(d->folder, err);
+}
+
+/* A path's folder, "." where it names none; sq_free. NULL: out of memory. */
+static char *folder_of(const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length ? sq_strndup(path, length) : sq_strdup(".");
+}
+
+/* Make path and what it lies in, so that all those names are durable. */
+static int make_durable_folder(const char *path, struct squall_error *err)
+{
+    bool holds;
+    SQ_TRY(sq_folder_holds(path, &holds, err));
+    if (holds)
+        return 0;
+    SQ_CLEANUP_FREE char *parent = folder_of(path);
+    if (!parent)
+        return sq_error_memory(err, strlen(path));
+    if (strcmp(parent, path) != 0) /* "." and "/" are there */
+        SQ_TRY(make_durable_folder(parent, err));
+    SQ_TRY(sq_folder_make(path, err));
+    return sq_folder_sync(parent, err);
+}
+
+static int publish_documents(const char *store, const struct document *arrays, size_t count, const struct document *root,
+                             struct squall_error *err)
+{
+    SQ_TRY(make_durable_folder(store, err));
+    /* the root is published when all else is durable: where it is as it should be, equal documents are durable */
+    for (size_t i = 0; i < count; i++) {
+        SQ_TRY(make_durable_folder(arrays[i].folder, err));
+        SQ_TRY(document_publish(&arrays[i], root->same, err));
+    }
+    return document_publish(root, false, err);
+}
+
+static int check_names_differ(const struct sq_store_array *arrays, size_t count, struct squall_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(arrays[i].name, arrays[k].name))
+                return sq_error(err, SQUALL_EINVAL, "two arrays of the store are named %s", arrays[i].name);
+    return 0;
+}
+
+int sq_store_publish_metadata(const char *store, const struct sq_json *attributes, const struct sq_store_array *arrays, size_t array_count,
+                              struct squall_error *err)
+{
+    struct sq_json **values = sq_alloc_zero(array_count, sizeof *values);
+    struct document *documents = sq_alloc_zero(array_count, sizeof *documents), root_document = {0};
+    SQ_CLEANUP_JSON struct sq_json *root = NULL;
+    int status = values && documents ? 0 : sq_error_memory(err, array_count * sizeof *documents);
+
+    for (size_t i = 0; i < array_count && !status; i++) {
+        status = sq_store_array_json(&arrays[i], &values[i], err);
+        if (!status)
+            status = document_init(&documents[i], sq_path_join(store, arrays[i].name), values[i], err);
+    }
+    if (!status)
+        status = check_names_differ(arrays, array_count, err);
+    if (!status)
+        status = root_json(attributes, arrays, values, array_count, &root, err);
+    if (!status)
+        status = document_init(&root_document, sq_strdup(store), root, err);
+    if (!status)
+        status = publish_documents(store, documents, array_count, &root_document, err);
+    document_done(&root_document);
+    for (size_t i = 0; i < array_count; i++) {
+        if (values)
+            sq_json_free(values[i]);
+        if (documents)
+            document_done(&documents[i]);
+    }
+    sq_free(values);
+    sq_free(documents);
+    return status;
+}
+
+char *sq_store_chunk_path(const char *store, const char *array, unsigned rank, const uint64_t *chunk)
+{
+    SQ_CLEANUP_TEXT struct sq_text path = SQ_TEXT_INIT;
+    size_t length = strlen(store);
+    sq_text_printf(&path, "%s%s%s/c", store, length && store[length - 1] == '/' ? "" : "/", array);
+    for (unsigned d = 0; d < rank; d++)
+        sq_text_printf(&path, "/%" PRIu64, chunk[d]);
+    return sq_text_release(&path);
+}
+
+int sq_store_write_chunk(const char *store, const char *array, unsigned rank, const uint64_t *chunk, const void *bytes, size_t size_bytes,
+                         struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, rank, chunk);
+    SQ_CLEANUP_FREE char *folder = path ? folder_of(path) : NULL;
+    if (!folder)
+        return sq_error_memory(err, strlen(store));
+    SQ_TRY(make_durable_folder(folder, err));
+    return sq_atomic_write(path, bytes, size_bytes, SQ_DURABILITY_FULL, err);
+}
+
+/* What writing a small array needs, chunk by chunk. */
+struct array_writer {
+    const char *store;
+    const struct sq_store_array *array;
+    size_t element_bytes; /* in memory; of strings: a pointer */
+    size_t chunk_elements;
+    uint8_t fill[SQ_ZARR_FILL_BYTES];
+    const char *fill_text;
+    void *chunk; /* chunk_elements elements */
+    struct sq_codec_scratch *scratch;
+    void *encoded;
+    size_t encoded_capacity;
+};
+
+static void array_writer_done(struct array_writer *w)
+{
+    sq_free(w->chunk);
+    sq_codec_scratch_free(w->scratch);
+    sq_free(w->encoded);
+}
+
+static int array_writer_init(struct array_writer *w, const char *store, const struct sq_store_array *a, struct squall_error *err)
+{
+    SQ_TRY(check_array(a, err));
+    *w = (struct array_writer){.store = store, .array = a, .chunk_elements = 1, .element_bytes = sizeof(char *)};
+    if (a->type == SQUALL_STRING) {
+        w->fill_text = a->fill_value ? sq_json_string(a->fill_value) : "";
+    } else {
+        w->element_bytes = sq_type_size(a->type);
+        SQ_CLEANUP_JSON struct sq_json *fill = a->fill_value ? sq_json_share(a->fill_value) : default_fill(a->type);
+        if (!fill || !sq_zarr_fill_parse(a->type, fill, w->fill))
+            return sq_error_memory(err, sizeof(void *));
+    }
+    for (unsigned d = 0; d < a->rank; d++)
+        if (!sq_mul_size(w->chunk_elements, a->chunks[d], &w->chunk_elements))
+            return sq_error(err, SQUALL_EINVAL, "array %s: its chunks are too large for memory", a->name);
+    w->chunk = sq_alloc(w->chunk_elements, w->element_bytes);
+    w->scratch = sq_codec_scratch_new();
+    if (w->chunk && w->scratch)
+        return 0;
+    array_writer_done(w);
+    return sq_error_memory(err, w->chunk_elements);
+}
+
+static void fill_chunk(struct array_writer *w)
+{
+    if (w->fill_text)
+        for (size_t i = 0; i < w->chunk_elements; i++)
+            ((const char **)w->chunk)[i] = w->fill_text;
+    else
+        sq_scatter_fill(w->chunk, w->chunk_elements, w->element_bytes, w->fill);
+}
+
+/* The part of values that belongs to this chunk, behind it the fill value where the array ends within the chunk. */
+static void gather_chunk(struct array_writer *w, const uint64_t *chunk, const void *values)
+{
+    const struct sq_store_array *a = w->array;
+    int64_t src_strides[SQUALL_RANK_MAX], dst_strides[SQUALL_RANK_MAX];
+    uint64_t count[SQUALL_RANK_MAX];
+    int64_t src_stride = (int64_t)w->element_bytes, dst_stride = src_stride, offset = 0;
+    bool whole = true;
+    for (unsigned d = a->rank; d-- > 0;) {
+        uint64_t start = chunk[d] * a->chunks[d], left = a->shape[d] - start;
+        count[d] = left < a->chunks[d] ? left : a->chunks[d];
+        whole = whole && count[d] == a->chunks[d];
+        src_strides[d] = src_stride;
+        dst_strides[d] = dst_stride;
+        offset += (int64_t)start * src_stride;
+        src_stride *= (int64_t)a->shape[d];
+        dst_stride *= (int64_t)a->chunks[d];
+    }
+    if (!whole)
+        fill_chunk(w);
+    sq_scatter_copy(a->rank, count, w->element_bytes, (const uint8_t *)values + offset, src_strides, w->chunk, dst_strides);
+}
+
+static int encode_chunk(struct array_writer *w, size_t *ret_size, struct squall_error *err)
+{
+    const struct sq_codec_chain *codecs = w->array->codecs;
+    size_t size = w->chunk_elements * w->element_bytes;
+    if (w->fill_text) {
+        size = 4; /* vlen-utf8: a count, and each text behind its length */
+        for (size_t i = 0; i < w->chunk_elements; i++)
+            size += 4 + strlen(((const char **)w->chunk)[i]);
+    }
+    size_t bound = sq_codec_encode_bound(codecs, size);
+    if (bound > w->encoded_capacity) {
+        sq_free(w->encoded);
+        w->encoded_capacity = 0;
+        if (!(w->encoded = sq_alloc(bound, 1)))
+            return sq_error_memory(err, bound);
+        w->encoded_capacity = bound;
+    }
+    if (w->fill_text)
+        return sq_codec_encode_strings(codecs, w->scratch, w->chunk, w->chunk_elements, w->encoded, w->encoded_capacity, ret_size, err);
+    return sq_codec_encode(codecs, w->scratch, 1, w->chunk, size, w->encoded, w->encoded_capacity, ret_size, err);
+}
+
+/* The chunk's bytes are durable then; its folder is synced once for all the chunks in it. */
+static int write_array_chunk(struct array_writer *w, const uint64_t *chunk, const void *values, bool last_of_folder,
+                             struct squall_error *err)
+{
+    size_t encoded_bytes;
+    gather_chunk(w, chunk, values);
+    SQ_TRY(encode_chunk(w, &encoded_bytes, err));
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(w->store, w->array->name, w->array->rank, chunk);
+    SQ_CLEANUP_FREE char *folder = path ? folder_of(path) : NULL;
+    if (!folder)
+        return sq_error_memory(err, strlen(w->store));
+    if (!file_holds(path, w->encoded, encoded_bytes)) {
+        SQ_TRY(make_durable_folder(folder, err));
+        SQ_TRY(sq_atomic_write(path, w->encoded, encoded_bytes, SQ_DURABILITY_DATA, err));
+    }
+    return last_of_folder ? sq_folder_sync(folder, err) : 0;
+}
+
+/* The next index in C order below counts; false behind the last. */
+static bool next_index(unsigned rank, const uint64_t *counts, uint64_t *index)
+{
+    for (unsigned d = rank; d-- > 0;) {
+        if (++index[d] < counts[d])
+            return true;
+        index[d] = 0;
+    }
+    return false;
+}
+
+int sq_store_write_array(const char *store, const struct sq_store_array *a, const void *values, struct squall_error *err)
+{
+    struct array_writer w;
+    uint64_t chunk_counts[SQUALL_RANK_MAX], chunk[SQUALL_RANK_MAX] = {0};
+    bool empty = false;
+    SQ_TRY(array_writer_init(&w, store, a, err));
+    for (unsigned d = 0; d < a->rank; d++) {
+        chunk_counts[d] = a->shape[d] / a->chunks[d] + (a->shape[d] % a->chunks[d] != 0);
+        empty = empty || a->shape[d] == 0;
+    }
+    int status = 0;
+    if (!empty)
+        do {
+            bool last_of_folder = a->rank == 0 || chunk[a->rank - 1] + 1 == chunk_counts[a->rank - 1];
+            status = write_array_chunk(&w, chunk, values, last_of_folder, err);
+        } while (!status && next_index(a->rank, chunk_counts, chunk));
+    array_writer_done(&w);
+    return status ? sq_error_within(err, status, "array %s", a->name) : 0;
+}

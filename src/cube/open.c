@@ -46,8 +46,8 @@ static int open_path(const struct squall_context *ctx, const char *path, squall_
     if (kind == SQ_FILE_FOLDER && sq_zarr_is_store(path))
         return sq_zarr_dataset_open(ctx, path, ret, err);
     if (kind == SQ_FILE_FOLDER)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: a folder, but no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is in it",
-                        path);
+        return sq_error(err, SQUALL_EUNSUPPORTED,
+                        "%s: a folder, but no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is in it", path);
     return refuse_file(path, err);
 }
 

@@ -60,7 +60,7 @@ struct sq_grib_ccsds {
     size_t size_bytes;
     unsigned bits, block, interval; /* of a sample; samples in a block: 8, 16, 32 or 64; blocks in a segment */
     unsigned option_bits;           /* of a block's first number, which says how it is coded */
-    bool preprocessed, padded;      /* differences, not samples; segments begin at whole bytes */
+    bool preprocessed;              /* differences, not samples */
     uint64_t bit;                   /* where the next block begins */
     unsigned at;                    /* blocks of the segment read */
     uint32_t zero_blocks;           /* blocks of a run left */

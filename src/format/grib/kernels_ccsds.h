@@ -16,6 +16,11 @@ VARIANT static inline uint64_t ccsds_end(const struct sq_grib_ccsds *s)
     return (uint64_t)s->size_bytes * 8;
 }
 
+VARIANT static inline bool ccsds_has(const struct sq_grib_ccsds *s, uint64_t bits)
+{
+    return s->bit <= ccsds_end(s) && bits <= ccsds_end(s) - s->bit;
+}
+
 /* count numbers in unary: zeros, then a one. False: the stream ends before. */
 VARIANT static inline bool ccsds_unary(struct sq_grib_ccsds *s, unsigned count, uint32_t *restrict out)
 {
@@ -41,12 +46,12 @@ VARIANT static inline bool ccsds_unary(struct sq_grib_ccsds *s, unsigned count, 
     return true;
 }
 
-/* count numbers of width bits. */
+/* count numbers of width bits; out has slack. */
 VARIANT static inline bool ccsds_fixed(struct sq_grib_ccsds *s, unsigned count, unsigned width, uint32_t *out)
 {
     struct sq_grib_piece piece = {0, count, width};
     uint64_t bits = (uint64_t)count * width;
-    if (bits > ccsds_end(s) - s->bit)
+    if (!ccsds_has(s, bits))
         return false;
     UNPACK_PIECE(s->bytes, s->bytes + s->size_bytes, s->bit, &piece, out);
     s->bit += bits;
@@ -94,7 +99,7 @@ VARIANT static inline bool ccsds_zero_run(struct sq_grib_ccsds *s)
 VARIANT static inline bool ccsds_differences(struct sq_grib_ccsds *s, bool first, uint32_t *restrict out)
 {
     unsigned widest = (1u << s->option_bits) - 1;
-    if (s->bit >= ccsds_end(s))
+    if (!ccsds_has(s, 1))
         return false;
     uint64_t word = ccsds_peek(s, s->bit);
     unsigned option = (unsigned)(word >> (64 - s->option_bits));
@@ -107,8 +112,12 @@ VARIANT static inline bool ccsds_differences(struct sq_grib_ccsds *s, bool first
             s->last = out[0];
         return true;
     }
-    if (first && (s->bit > ccsds_end(s) || !ccsds_fixed(s, 1, s->bits, &s->last)))
-        return false;
+    if (first) {
+        if (!ccsds_has(s, s->bits))
+            return false;
+        s->last = (uint32_t)(ccsds_peek(s, s->bit) >> (64 - s->bits));
+        s->bit += s->bits;
+    }
     if (option == 0)
         return pairs ? ccsds_pairs(s, out) : ccsds_zero_run(s);
     uint32_t low[SQ_GRIB_CCSDS_BLOCK + SQ_GRIB_SLACK];
@@ -137,11 +146,8 @@ VARIANT static bool ccsds_block(struct sq_grib_ccsds *s, uint32_t *restrict out)
     }
     if (s->preprocessed)
         INTEGRATE(s, out);
-    if (++s->at == s->interval) {
+    if (++s->at == s->interval)
         s->at = 0;
-        if (s->padded)
-            s->bit = (s->bit + 7) & ~UINT64_C(7);
-    }
     return true;
 }
 

@@ -1,6 +1,6 @@
 /*
  * CCSDS packing (data representation template 5.42, CCSDS 121.0-B). Streams as the standard has them are decoded by our own kernel; libaec's
- * extensions (signed samples, other block sizes) by libaec, which gives the integers in the machine's order. Either is drained block by block,
+ * extensions (signed samples, other block sizes, padded segments) by libaec, which gives the integers in the machine's order. Either is drained block by block,
  * so that the integers never leave the cache.
  */
 #include "base/error_internal.h"
@@ -8,7 +8,10 @@
 #include <libaec.h>
 #include <string.h>
 
-enum { PARAMETER_BYTES = 4 }; /* octets 22 to 25: flags, block size, reference sample interval */
+enum {
+    PARAMETER_BYTES = 4, /* octets 22 to 25: flags, block size, reference sample interval */
+    LONGEST_INTERVAL = 4096,
+};
 
 static int corrupt(const struct sq_grib_packed *packed, const char *what, struct squall_error *err)
 {
@@ -116,7 +119,10 @@ int sq_grib_unpack_ccsds(const struct sq_grib_packed *packed, struct sq_grib_scr
     unsigned flags = p[0], block = p[1], interval = (unsigned)(p[2] << 8 | p[3]), bits = packed->packing.bits_per_value;
     bool standard_block = block == 8 || block == 16 || block == 32 || block == 64;
     bool restricted = flags & AEC_RESTRICTED;
-    if (flags & (AEC_DATA_SIGNED | AEC_NOT_ENFORCE) || !standard_block || interval == 0 || interval > 4096 || (restricted && bits > 4))
+    if (interval == 0 || interval > LONGEST_INTERVAL || (restricted && bits > 4) || block == 0 || block % 2 ||
+        (!standard_block && !(flags & AEC_NOT_ENFORCE)))
+        return corrupt(packed, "block size, interval or flags make no sense", err);
+    if (!standard_block || flags & (AEC_DATA_SIGNED | AEC_PAD_RSI))
         return unpack_by_libaec(packed, flags, block, interval, scratch, sink, err);
     struct sq_grib_ccsds stream = {
         .bytes = packed->data,
@@ -126,7 +132,6 @@ int sq_grib_unpack_ccsds(const struct sq_grib_packed *packed, struct sq_grib_scr
         .interval = interval,
         .option_bits = option_bits(bits, restricted),
         .preprocessed = flags & AEC_DATA_PREPROCESS,
-        .padded = flags & AEC_PAD_RSI,
     };
     return unpack_standard(packed, &stream, scratch, sink, err);
 }

@@ -33,9 +33,11 @@ struct kept {
 /* What lies between messages, as far as it was looked at. */
 struct gap {
     uint64_t start;
-    bool begun, uniform, text; /* uniform: one byte repeated, padding */
+    uint64_t length;
     uint8_t first;
-    bool told; /* it follows a damaged message, whose report covers it */
+    bool uniform; /* one byte repeated: padding */
+    bool text;    /* short and printable: a bulletin's header or trailer */
+    bool told;    /* it follows a damaged message, whose report covers it */
 };
 
 struct scan {
@@ -245,12 +247,13 @@ static void open_gap(struct scan *s, uint64_t start, bool told)
 /* Take note of bytes that belong to no message. */
 static void widen_gap(struct gap *g, const uint8_t *bytes, size_t count)
 {
-    if (count > 0 && !g->begun) {
-        g->begun = true;
+    if (count == 0)
+        return;
+    if (g->length == 0)
         g->first = bytes[0];
-    }
-    for (size_t i = 0; g->uniform && i < count; i++)
-        g->uniform = bytes[i] == g->first;
+    g->length += count;
+    g->uniform = g->uniform && bytes[0] == g->first && memcmp(bytes, bytes + 1, count - 1) == 0;
+    g->text = g->text && g->length <= TEXT_GAP_BYTES;
     for (size_t i = 0; g->text && i < count; i++) {
         uint8_t c = bytes[i];
         g->text = (c >= 0x20 && c < 0x7f) || c <= 3 || (c >= '\t' && c <= '\r');
@@ -262,12 +265,24 @@ static int close_gap(struct scan *s, uint64_t end, struct squall_error *err)
 {
     const struct gap *g = &s->gap;
     uint64_t length = end - g->start;
-    if (length == 0 || g->told || g->uniform || (g->text && length <= TEXT_GAP_BYTES))
+    if (length == 0 || g->told || g->uniform || g->text)
         return 0;
     char begin[4 * QUOTE_BYTES + 8];
     SQ_TRY(quote(s, g->start, length, begin, err));
     return tell(s, g->start, err, "at byte %llu: %llu bytes that belong to no GRIB message; they begin with %s",
                 (unsigned long long)g->start, (unsigned long long)length, begin);
+}
+
+/* "GRIB" in count ≥ 4 bytes; NULL: not there. A byte search is several times faster than memmem on what is usually padding. */
+static const uint8_t *find_mark(const uint8_t *bytes, size_t count)
+{
+    const uint8_t *last = bytes + count - 4;
+    for (const uint8_t *at = bytes; at <= last; at++) {
+        at = memchr(at, 'G', (size_t)(last - at) + 1);
+        if (!at || memcmp(at, "GRIB", 4) == 0)
+            return at;
+    }
+    return NULL;
 }
 
 /* *ret: where the next "GRIB" is from offset on; the source's size where there is none. */
@@ -277,7 +292,7 @@ static int find(struct scan *s, uint64_t offset, uint64_t *ret, struct squall_er
     size_t count;
     while (s->size_bytes - offset >= 4) {
         SQ_TRY(look(s, offset, 4, &bytes, &count, err));
-        const uint8_t *hit = memmem(bytes, count, "GRIB", 4);
+        const uint8_t *hit = find_mark(bytes, count);
         size_t passed = hit ? (size_t)(hit - bytes) : count - 3;
         widen_gap(&s->gap, bytes, passed);
         offset += passed;

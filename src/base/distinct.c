@@ -39,6 +39,21 @@ static int make_room(struct sq_distinct *d, struct squall_error *err)
     return 0;
 }
 
+static uint32_t find(const struct sq_distinct *d, uint64_t hash, const void *bytes, size_t count)
+{
+    for (size_t slot = hash & (d->slot_count - 1); d->slots[slot]; slot = (slot + 1) & (d->slot_count - 1)) {
+        uint32_t row = d->slots[slot] - 1;
+        if (d->rows[row].hash == hash && is_row(&d->rows[row], bytes, count))
+            return row;
+    }
+    return UINT32_MAX;
+}
+
+uint32_t sq_distinct_find(const struct sq_distinct *d, const void *bytes, size_t count)
+{
+    return d->slots ? find(d, sq_hash_bytes(bytes, count).low, bytes, count) : UINT32_MAX;
+}
+
 int sq_distinct_add(struct sq_distinct *d, const void *bytes, size_t count, uint32_t *ret, struct squall_error *err)
 {
     if (d->row_count > 0 && is_row(&d->rows[d->last], bytes, count)) {
@@ -47,12 +62,10 @@ int sq_distinct_add(struct sq_distinct *d, const void *bytes, size_t count, uint
     }
     SQ_TRY(make_room(d, err));
     uint64_t hash = sq_hash_bytes(bytes, count).low;
-    for (size_t slot = hash & (d->slot_count - 1); d->slots[slot]; slot = (slot + 1) & (d->slot_count - 1)) {
-        uint32_t row = d->slots[slot] - 1;
-        if (d->rows[row].hash == hash && is_row(&d->rows[row], bytes, count)) {
-            *ret = d->last = row;
-            return 0;
-        }
+    uint32_t known = find(d, hash, bytes, count);
+    if (known != UINT32_MAX) {
+        *ret = d->last = known;
+        return 0;
     }
     SQ_TRY(SQ_GROW(d->rows, d->row_capacity, d->row_count + 1, err));
     const void *copy = sq_arena_copy(d->arena, bytes, count);

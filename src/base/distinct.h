@@ -31,6 +31,8 @@ struct sq_distinct {
 
 /* *ret: the row of these bytes; a new one, the last, where they were not there. */
 int sq_distinct_add(struct sq_distinct *d, const void *bytes, size_t count, uint32_t *ret, struct squall_error *err) SQUALL_CHECK;
+/* The row of these bytes; UINT32_MAX where they are not there. */
+uint32_t sq_distinct_find(const struct sq_distinct *d, const void *bytes, size_t count);
 void sq_distinct_done(struct sq_distinct *d);
 
 #endif

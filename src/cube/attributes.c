@@ -210,7 +210,7 @@ static int make_variable(struct sq_builder *b, struct sq_draft *draft, struct sq
 
 static int make_stack(struct sq_builder *b, struct squall_error *err)
 {
-    const struct sq_points *points = b->used_points[0];
+    const struct sq_points *points = &b->points[b->used_points[0]];
     struct sq_cube_variable *v = &b->cube->variables[0];
     *v = (struct sq_cube_variable){.type = SQUALL_FLOAT32, .attributes = sq_json_new_object()};
     v->name = sq_arena_strdup(b->arena, b->options->stack_name ? b->options->stack_name : "data");

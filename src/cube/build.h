@@ -156,6 +156,9 @@ struct sq_where {
 
 enum { SQ_INIT_COUNT_LIMIT = 20000000 }; /* beyond it one stray date lies decades away at a cadence of minutes */
 
+/* More than GRIB's calendar can say, and so little that sums and differences of such times fit. */
+#define SQ_TIME_LIMIT_S (INT64_C(1) << 44)
+
 struct sq_builder {
     const struct sq_grib_index *index;
     const struct sq_cube_options *options;
@@ -171,9 +174,9 @@ struct sq_builder {
     size_t cell_count;
     struct sq_points *points;
     size_t points_count, points_capacity;
-    uint32_t *points_of; /* by the index's grid */
-    bool *northward;     /* by the index's grid: rows run from south to north */
-    struct sq_points **used_points;
+    uint32_t *points_of;              /* by the index's grid */
+    bool *northward;                  /* by the index's grid: rows run from south to north */
+    uint32_t *used_points;            /* rows of points, by the cube's grid */
     struct sq_grib_grid *known_grids; /* of the schema */
     unsigned *known_grid_numbers;
     size_t known_grid_count;

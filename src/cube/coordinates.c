@@ -50,9 +50,11 @@ static int add(struct sq_builder *b, const char *name, enum squall_type type, un
     size_t size_bytes = type == SQUALL_STRING ? sizeof(char *) : type == SQUALL_INT32 ? 4 : 8;
     uint64_t count = 1;
     for (unsigned d = 0; d < rank; d++) {
-        if (!sq_mul_u64(count, shape[d], &count) || count > VALUE_LIMIT)
-            return sq_error(err, SQUALL_EUNSUPPORTED, "the coordinate %s would have more than %d values: --select fewer fields", name,
-                            VALUE_LIMIT);
+        if (!sq_mul_u64(count, shape[d], &count) || count > VALUE_LIMIT) {
+            sq_error(err, SQUALL_EUNSUPPORTED, "the coordinate %s would have more than %d values: --select fewer fields", name,
+                     VALUE_LIMIT);
+            return SQUALL_EUNSUPPORTED;
+        }
     }
     SQ_TRY(SQ_GROW(cube->coordinates, b->coordinate_capacity, cube->coordinate_count + 1, err));
     struct sq_cube_coordinate *c = &cube->coordinates[cube->coordinate_count];
@@ -61,13 +63,17 @@ static int add(struct sq_builder *b, const char *name, enum squall_type type, un
     c->attributes = sq_json_new_object();
     c->values = sq_alloc_zero((size_t)count, size_bytes);
     cube->coordinate_count++; /* from here on the cube frees it */
-    if (!c->name || !c->attributes || !c->values)
-        return sq_error_memory(err, count * size_bytes);
+    if (!c->name || !c->attributes || !c->values) {
+        sq_error_memory(err, count * size_bytes);
+        return SQUALL_ENOMEM;
+    }
     for (unsigned d = 0; d < rank; d++) {
         c->shape[d] = shape[d];
         c->dims[d] = sq_arena_strdup(b->arena, dims[d]);
-        if (!c->dims[d])
-            return sq_error_memory(err, strlen(dims[d]));
+        if (!c->dims[d]) {
+            sq_error_memory(err, strlen(dims[d]));
+            return SQUALL_ENOMEM;
+        }
     }
     *ret = c;
     return 0;
@@ -108,7 +114,7 @@ static int add_valid_time(struct sq_builder *b, struct squall_error *err)
     int64_t *values = c->values;
     for (uint64_t i = 0; i < b->init_count; i++) {
         for (uint32_t s = 0; s < b->steps.count; s++)
-            *values++ = (int64_t)((uint64_t)b->cube->init_times_s[i] + (uint64_t)b->steps.values[s]);
+            *values++ = b->cube->init_times_s[i] + b->steps.values[s];
     }
     return describe(c, VALID_TIME, err);
 }
@@ -149,28 +155,28 @@ static int add_levels(struct sq_builder *b, const struct sq_draft *draft, struct
     return 0;
 }
 
-static int compare_dims(const void *a, const void *b)
+static int compare_dims(const void *a, const void *b, void *builder)
 {
-    const struct sq_draft *x = *(struct sq_draft *const *)a, *y = *(struct sq_draft *const *)b;
-    int order = strcmp(x->level_dim, y->level_dim);
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const struct sq_draft *drafts = ((const struct sq_builder *)builder)->drafts;
+    int order = strcmp(drafts[x].level_dim, drafts[y].level_dim);
     return order ? order : x < y ? -1 : x > y;
 }
 
 static int add_level_dims(struct sq_builder *b, struct squall_error *err)
 {
     size_t count = 0;
-    SQ_CLEANUP_FREE struct sq_draft **users = sq_alloc(b->draft_count, sizeof *users);
-    if (!users)
-        return sq_error_memory(err, b->draft_count * sizeof *users);
+    SQ_CLEANUP_FREE uint32_t *rows = sq_alloc(b->draft_count, sizeof *rows);
+    if (!rows)
+        return sq_error_memory(err, b->draft_count * sizeof *rows);
     for (size_t i = 0; i < b->draft_count; i++) {
         if (sq_draft_in_cube(&b->drafts[i]) && b->drafts[i].level_dim)
-            users[count++] = &b->drafts[i];
+            rows[count++] = (uint32_t)i;
     }
-    if (count)
-        qsort(users, count, sizeof *users, compare_dims);
+    qsort_r(rows, count, sizeof *rows, compare_dims, b);
     for (size_t i = 0; i < count; i++) {
-        if (i == 0 || strcmp(users[i]->level_dim, users[i - 1]->level_dim) != 0)
-            SQ_TRY(add_levels(b, users[i], err));
+        if (i == 0 || strcmp(b->drafts[rows[i]].level_dim, b->drafts[rows[i - 1]].level_dim) != 0)
+            SQ_TRY(add_levels(b, &b->drafts[rows[i]], err));
     }
     return 0;
 }
@@ -290,10 +296,10 @@ int sq_cube_make_coordinates(struct sq_builder *b, struct squall_error *err)
     if (!b->options->stack)
         SQ_TRY(add_level_dims(b, err));
     for (size_t i = 0; i < b->cube->grid_count; i++)
-        SQ_TRY(add_points(b, b->used_points[i], err));
+        SQ_TRY(add_points(b, &b->points[b->used_points[i]], err));
     SQ_TRY(add_valid_time(b, err));
     SQ_TRY(add_bounds(b, err));
     for (size_t i = 0; i < b->cube->grid_count; i++)
-        SQ_TRY(add_mapping(b, b->used_points[i], err));
+        SQ_TRY(add_mapping(b, &b->points[b->used_points[i]], err));
     return b->options->stack ? add_stack_texts(b, err) : 0;
 }

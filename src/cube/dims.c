@@ -75,39 +75,36 @@ static int name_points(struct sq_builder *b, struct plain_names *plain, struct s
     return 0;
 }
 
-static int compare_points(const void *a, const void *b)
+static int compare_points(const void *a, const void *b, void *builder)
 {
-    const struct sq_points *x = *(struct sq_points *const *)a, *y = *(struct sq_points *const *)b;
-    return x->number < y->number ? -1 : x->number > y->number;
+    const struct sq_points *points = ((const struct sq_builder *)builder)->points;
+    unsigned x = points[*(const uint32_t *)a].number, y = points[*(const uint32_t *)b].number;
+    return x < y ? -1 : x > y;
 }
 
 int sq_cube_name_points(struct sq_builder *b, struct squall_error *err)
 {
     struct plain_names plain = {0};
     size_t count = 0;
-    SQ_CLEANUP_FREE struct sq_points **used = sq_alloc(b->points_count, sizeof *used);
-    if (!used)
-        return sq_error_memory(err, b->points_count * sizeof *used);
+    b->used_points = sq_arena_alloc(b->arena, b->points_count * sizeof *b->used_points);
+    b->cube->grids = sq_arena_alloc(b->arena, b->points_count * sizeof *b->cube->grids);
+    if (!b->cube->grids || !b->used_points)
+        return sq_error_memory(err, b->points_count * sizeof *b->cube->grids);
     for (size_t i = 0; i < b->draft_count; i++) {
-        struct sq_points *points = &b->points[b->groups[b->drafts[i].group].key.grid];
-        if (sq_draft_in_cube(&b->drafts[i]) && points->cube_row == UINT32_MAX) {
-            points->cube_row = 0;
-            used[count++] = points;
+        uint32_t row = b->groups[b->drafts[i].group].key.grid;
+        if (sq_draft_in_cube(&b->drafts[i]) && b->points[row].cube_row == UINT32_MAX) {
+            b->points[row].cube_row = 0;
+            b->used_points[count++] = row;
         }
     }
-    if (count)
-        qsort(used, count, sizeof *used, compare_points);
-    b->cube->grids = sq_arena_alloc(b->arena, count * sizeof *b->cube->grids);
-    b->used_points = sq_arena_alloc(b->arena, count * sizeof *b->used_points);
-    if (!b->cube->grids || !b->used_points)
-        return sq_error_memory(err, count * sizeof *b->cube->grids);
+    qsort_r(b->used_points, count, sizeof *b->used_points, compare_points, b);
     for (size_t i = 0; i < count; i++) {
-        const struct sq_grib_grid *grid = used[i]->grid;
-        used[i]->cube_row = (uint32_t)i;
-        b->used_points[i] = used[i];
+        struct sq_points *points = &b->points[b->used_points[i]];
+        const struct sq_grib_grid *grid = points->grid;
+        points->cube_row = (uint32_t)i;
         b->cube->grids[i] =
-            (struct sq_cube_grid){used[i]->row, grid->rectangular ? grid->rows : 0, grid->rectangular ? grid->columns : grid->point_count};
-        SQ_TRY(name_points(b, &plain, used[i], err));
+            (struct sq_cube_grid){points->row, grid->rectangular ? grid->rows : 0, grid->rectangular ? grid->columns : grid->point_count};
+        SQ_TRY(name_points(b, &plain, points, err));
     }
     b->cube->grid_count = count;
     return 0;

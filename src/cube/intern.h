@@ -1,22 +1,20 @@
 /*
- * Small dense numbers for keys of a few 64-bit words: the first distinct key is 0, the next 1, … Adding n keys takes linear time, which is what
- * lets a cube of millions of fields be built without sorting texts or comparing fields pairwise.
+ * Small dense numbers for keys of a few 64-bit words, and the sorted lists that come of them. Numbering n keys takes linear time, which is what lets a
+ * cube of millions of fields be built without comparing fields pairwise.
  */
 #ifndef SQ_CUBE_INTERN_H
 #define SQ_CUBE_INTERN_H
 
+#include "base/distinct.h"
 #include "squall/error.h"
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct sq_intern {
-    size_t words;   /* of a key */
-    uint32_t count; /* distinct keys */
-    int64_t *keys;  /* count × words, by number */
-    size_t key_capacity;
-    uint32_t *slots; /* number + 1; 0: free */
-    size_t slot_count;
+    size_t words;           /* of a key */
+    uint32_t count;         /* distinct keys */
+    struct sq_arena *arena; /* NULL: no key yet */
+    struct sq_distinct table;
 };
 
 struct sq_intern sq_intern_make(size_t words);
@@ -27,6 +25,9 @@ void sq_intern_done(struct sq_intern *table);
 int sq_intern_add(struct sq_intern *table, const int64_t *key, uint32_t *ret, struct squall_error *err) SQUALL_CHECK;
 /* The key's number; UINT32_MAX where it is not there. */
 uint32_t sq_intern_find(const struct sq_intern *table, const int64_t *key);
+const int64_t *sq_intern_key(const struct sq_intern *table, uint32_t number);
+/* All keys, one after the other, in ascending order. *ret: sq_free. */
+int sq_intern_sorted(const struct sq_intern *table, int64_t **ret, struct squall_error *err) SQUALL_CHECK;
 
 /* Distinct numbers in ascending order, such as the steps of a cube. */
 struct sq_axis {

@@ -33,6 +33,11 @@ struct candidate {
     char *name;
 };
 
+/* To sort candidates by name without moving them. */
+struct by_name {
+    struct candidate *candidate;
+};
+
 /* Names that other arrays of the store have or may have. */
 static const char *const RESERVED[] = {"init_time", "step",     "number", "valid_time",  "latitude",    "longitude",    "y",          "x",
                                        "values",    "variable", "bnds",   "spatial_ref", "step_bounds", "chunk_exists", "field_count"};
@@ -273,19 +278,19 @@ static int compare_candidates(const void *a, const void *b, void *builder)
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct candidate *x = *(const struct candidate *const *)a, *y = *(const struct candidate *const *)b;
+    const struct candidate *x = ((const struct by_name *)a)->candidate, *y = ((const struct by_name *)b)->candidate;
     int order = strcmp(x->name, y->name);
     return order ? order : x < y ? -1 : x > y;
 }
 
 /* The first part that not all of the namesakes have added and that is not the same for all; PART_COUNT: none. */
-static enum part next_part(struct candidate *const *same, size_t count)
+static enum part next_part(const struct by_name *same, size_t count)
 {
     for (enum part part = 0; part < PART_COUNT; part++) {
         bool differs = false, added = true;
         for (size_t i = 0; i < count; i++) {
-            differs |= strcmp(same[i]->parts[part], same[0]->parts[part]) != 0;
-            added &= (same[i]->added >> part & 1) != 0;
+            differs |= strcmp(same[i].candidate->parts[part], same[0].candidate->parts[part]) != 0;
+            added &= (same[i].candidate->added >> part & 1) != 0;
         }
         if (differs && !added)
             return part;
@@ -294,24 +299,24 @@ static enum part next_part(struct candidate *const *same, size_t count)
 }
 
 /* Those of `all`, sorted by name, that share one: add what sets them apart, or count them where nothing does. *any: something changed. */
-static int part_namesakes(struct sq_builder *b, struct candidate **all, size_t count, bool *any, struct squall_error *err)
+static int part_namesakes(struct sq_builder *b, struct by_name *all, size_t count, bool *any, struct squall_error *err)
 {
     for (size_t i = 0, end; i < count; i = end) {
-        for (end = i + 1; end < count && strcmp(all[end]->name, all[i]->name) == 0; end++)
+        for (end = i + 1; end < count && strcmp(all[end].candidate->name, all[i].candidate->name) == 0; end++)
             ;
         if (end - i == 1)
             continue;
         enum part part = next_part(all + i, end - i);
         *any = true;
         for (size_t k = i; k < end; k++) {
-            all[k]->added |= part < PART_COUNT ? 1u << part : 0;
+            all[k].candidate->added |= part < PART_COUNT ? 1u << part : 0;
             if (part < PART_COUNT)
-                SQ_TRY(make_name(b, all[k], err));
+                SQ_TRY(make_name(b, all[k].candidate, err));
         }
         for (size_t k = i + 1; part == PART_COUNT && k < end; k++) {
-            SQ_CLEANUP_FREE char *numbered = sq_format("%s_%zu", all[k]->name, k - i + 1);
-            all[k]->name = numbered ? sq_arena_strdup(b->arena, numbered) : NULL;
-            if (!all[k]->name)
+            SQ_CLEANUP_FREE char *numbered = sq_format("%s_%zu", all[k].candidate->name, k - i + 1);
+            all[k].candidate->name = numbered ? sq_arena_strdup(b->arena, numbered) : NULL;
+            if (!all[k].candidate->name)
                 return sq_error_memory(err, 0);
         }
     }
@@ -322,7 +327,7 @@ static int part_namesakes(struct sq_builder *b, struct candidate **all, size_t c
 static int name_family(struct sq_builder *b, struct candidate *family, size_t count, struct squall_error *err)
 {
     bool has_plain = count == 1 || may_be_plain(&b->groups[b->drafts[family[0].draft].group].key);
-    SQ_CLEANUP_FREE struct candidate **by_name = sq_alloc(count, sizeof *by_name);
+    SQ_CLEANUP_FREE struct by_name *by_name = sq_alloc(count, sizeof *by_name);
     if (!by_name)
         return sq_error_memory(err, count * sizeof *by_name);
     for (size_t i = 0; i < count; i++) {
@@ -335,7 +340,7 @@ static int name_family(struct sq_builder *b, struct candidate *family, size_t co
         if (!has_plain)
             family[i].added = 1u << PART_KIND;
         SQ_TRY(make_name(b, &family[i], err));
-        by_name[i] = &family[i];
+        by_name[i].candidate = &family[i];
     }
     for (bool any = true; any;) {
         any = false;
@@ -374,11 +379,11 @@ static int find_base_names(struct sq_builder *b, struct squall_error *err)
 static int part_families(struct sq_builder *b, struct candidate *candidates, struct squall_error *err)
 {
     size_t count = b->draft_count;
-    SQ_CLEANUP_FREE struct candidate **by_name = sq_alloc(count, sizeof *by_name);
+    SQ_CLEANUP_FREE struct by_name *by_name = sq_alloc(count, sizeof *by_name);
     if (!by_name)
         return sq_error_memory(err, count * sizeof *by_name);
     for (size_t i = 0; i < count; i++)
-        by_name[i] = &candidates[i];
+        by_name[i].candidate = &candidates[i];
     for (bool any = true; any;) {
         any = false;
         qsort(by_name, count, sizeof *by_name, compare_names);

@@ -62,12 +62,19 @@ int sq_cube_note_conflict(struct sq_builder *b, uint32_t loser, uint32_t winner,
                         sq_text_string(&text), path_of(b, loser), offset_of(b, loser), path_of(b, winner), offset_of(b, winner));
 }
 
+static bool is_time(int64_t seconds)
+{
+    return seconds > -SQ_TIME_LIMIT_S && seconds < SQ_TIME_LIMIT_S;
+}
+
 const char *sq_cube_unsupported_reason(const struct sq_builder *b, size_t field)
 {
     const struct sq_grib_field *f = &b->index->fields[field];
     const char *reason = b->index->products[f->product].unsupported;
     reason = reason ? reason : b->index->grids[f->grid].unsupported;
-    return reason ? reason : b->index->packings[f->packing].unsupported;
+    reason = reason ? reason : b->index->packings[f->packing].unsupported;
+    bool sound = is_time(f->times.reference_time_s) && is_time(f->times.step_begin_s) && is_time(f->times.step_end_s);
+    return reason || sound ? reason : "a time beyond any calendar";
 }
 
 /* Fields with equal words share a line. */
@@ -81,7 +88,7 @@ static void line_words(const struct sq_builder *b, uint32_t field, int64_t words
     switch (b->fate[field]) {
     case SQ_FATE_UNSUPPORTED:
         reason = sq_cube_unsupported_reason(b, field);
-        words[1] = (int64_t)sq_hash_bytes(reason, strlen(reason)).low;
+        words[1] = reason ? (int64_t)sq_hash_bytes(reason, strlen(reason)).low : 0;
         break;
     case SQ_FATE_OFF_CADENCE:
     case SQ_FATE_BEFORE_START:
@@ -182,7 +189,7 @@ static bool is_problem(enum sq_fate fate)
 static int tell(struct sq_builder *b, const struct out *outs, size_t count, struct squall_error *err)
 {
     size_t lines[SQ_FATE_COUNT] = {0}, rest[SQ_FATE_COUNT] = {0};
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; outs && i < count; i++) {
         SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
         if (outs[i].fate == SQ_FATE_CONFLICTING)
             continue; /* told one by one */
@@ -251,11 +258,10 @@ static int add_out(const struct sq_builder *b, uint32_t field, struct sq_intern 
     uint32_t row, known = table->count, file = b->index->fields[field].file;
     line_words(b, field, words);
     SQ_TRY(sq_intern_add(table, words, &row, err));
-    if (row == known) {
-        SQ_TRY(SQ_GROW(*outs, *capacity, row + (size_t)1, err));
-        (*outs)[row] = (struct out){.fate = b->fate[field], .first = field, .last_file = UINT32_MAX};
-    }
+    SQ_TRY(SQ_GROW(*outs, *capacity, row + (size_t)1, err));
     struct out *out = &(*outs)[row];
+    if (row == known)
+        *out = (struct out){.fate = b->fate[field], .first = field, .last_file = UINT32_MAX};
     out->field_count++;
     out->file_count += out->last_file != file; /* fields of a file follow each other */
     out->last_file = file;

@@ -5,9 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* More than GRIB can say, and so little that sums of them fit. */
-#define TIME_LIMIT_S (INT64_C(1) << 44)
-
 static int bad(struct squall_error *err, const char *what)
 {
     return sq_error(err, SQUALL_ECORRUPT, "the store's schema has no valid \"%s\": its records are damaged or of another version", what);
@@ -250,10 +247,10 @@ int sq_cube_schema_read(struct sq_builder *b, struct squall_error *err)
     SQ_TRY(read_int(schema, "version", 1, 1, &version, err));
     if (b->options->stack != (sq_json_string(sq_json_get(schema, "stack")) != NULL))
         return sq_error(err, SQUALL_EREFUSED, "the store was made %s --stack variable", b->options->stack ? "without" : "with");
-    SQ_TRY(read_int(schema, "start", -TIME_LIMIT_S, TIME_LIMIT_S, &b->start_s, err));
+    SQ_TRY(read_int(schema, "start", -SQ_TIME_LIMIT_S, SQ_TIME_LIMIT_S, &b->start_s, err));
     SQ_TRY(read_int(schema, "count", 1, SQ_INIT_COUNT_LIMIT, &count, err));
-    SQ_TRY(read_int(schema, "spacing_s", 0, TIME_LIMIT_S, &b->spacing_s, err));
-    SQ_TRY(read_int(schema, "cadence_s", 0, TIME_LIMIT_S, &b->cadence_s, err));
+    SQ_TRY(read_int(schema, "spacing_s", 0, SQ_TIME_LIMIT_S, &b->spacing_s, err));
+    SQ_TRY(read_int(schema, "cadence_s", 0, SQ_TIME_LIMIT_S, &b->cadence_s, err));
     if ((count > 1 && !b->spacing_s) || (b->cadence_s && b->cadence_s != b->spacing_s))
         return bad(err, "spacing_s");
     b->known_init_count = (uint64_t)count;

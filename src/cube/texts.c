@@ -19,11 +19,13 @@ static void date_of(int64_t days, int64_t *year, int *month, int *day)
 
 void sq_text_add_time(struct sq_text *out, int64_t seconds_since_1970)
 {
-    int64_t of_day = seconds_since_1970 % 86400, year;
-    if (of_day < 0)
+    int64_t days = seconds_since_1970 / 86400, of_day = seconds_since_1970 % 86400, year;
+    if (of_day < 0) {
         of_day += 86400;
+        days--;
+    }
     int month, day, second = (int)(of_day % 60);
-    date_of((seconds_since_1970 - of_day) / 86400, &year, &month, &day);
+    date_of(days, &year, &month, &day);
     sq_text_printf(out, "%04lld-%02d-%02dT%02d:%02d", (long long)year, month, day, (int)(of_day / 3600), (int)(of_day / 60 % 60));
     if (second)
         sq_text_printf(out, ":%02d", second);

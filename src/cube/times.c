@@ -64,7 +64,7 @@ static int find_start(const struct sq_axis *runs, int64_t cadence_s, int64_t *re
     for (uint32_t i = 1; i < phases.count; i++)
         best = counts[i] > counts[best] ? i : best;
     for (uint32_t i = runs->count; i-- > 0;) {
-        if (phase_of(runs->values[i], cadence_s) == phases.keys[best])
+        if (phase_of(runs->values[i], cadence_s) == *sq_intern_key(&phases, best))
             *ret = runs->values[i];
     }
     return 0;
@@ -111,7 +111,7 @@ static int extend_runs(struct sq_builder *b, struct squall_error *err)
     SQ_TRY(join_runs(b, &all, err));
     if (all.count < 2)
         return 0;
-    int64_t found_s;
+    int64_t found_s = 0;
     SQ_TRY(find_cadence(&all, &found_s, err));
     if (b->spacing_s && b->spacing_s != found_s)
         return refuse_spacing(b, found_s, "with the new runs the commonest difference is", err);
@@ -128,7 +128,8 @@ static int nothing_left(const struct sq_builder *b, struct squall_error *err)
                             b->index->field_count, b->index->files[b->index->fields[i].file].path,
                             (unsigned long long)b->index->fields[i].offset, sq_cube_unsupported_reason(b, i));
     }
-    return sq_error(err, SQUALL_ENOTFOUND, "none of %zu fields is left to convert", b->index->field_count);
+    return sq_error(err, SQUALL_ENOTFOUND, "none of %zu fields is left to convert%s", b->index->field_count,
+                    b->options->stack ? ": --stack variable takes no members, and probabilities only where --select names them" : "");
 }
 
 static int begin_runs(struct sq_builder *b, struct squall_error *err)

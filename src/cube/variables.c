@@ -105,17 +105,11 @@ static int64_t centre_mark(const struct sq_grib_product *p)
     return (int64_t)p->centre << 16 | p->subcentre;
 }
 
-/* wraps where hostile times would not fit */
-static int64_t length_of(const struct sq_grib_times *times)
-{
-    return (int64_t)((uint64_t)times->step_end_s - (uint64_t)times->step_begin_s);
-}
-
 static int64_t interval_mark(const struct sq_group *group, const struct sq_grib_times *times)
 {
     if (times->step_begin_s == 0)
         return SQ_INTERVAL_FROM_START;
-    int64_t length_s = length_of(times);
+    int64_t length_s = times->step_end_s - times->step_begin_s;
     return !group->by_length ? SQ_INTERVAL_LATER : length_s < 0 ? 0 : length_s;
 }
 
@@ -213,16 +207,6 @@ static int find_groups(struct sq_builder *b, struct squall_error *err)
     return 0;
 }
 
-static int compare_triples(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    for (int i = 0; i < 3; i++) {
-        if (x[i] != y[i])
-            return x[i] < y[i] ? -1 : 1;
-    }
-    return 0;
-}
-
 /*
  * A variable has one interval for each step, whatever the run: groups where two end together are told apart by whether the interval begins at
  * the run's start, and where the others still differ, by length.
@@ -238,13 +222,13 @@ static int find_intervals(struct sq_builder *b, struct squall_error *err)
             SQ_TRY(sq_intern_add(&table, words, &number, err));
         }
     }
-    if (table.count)
-        qsort(table.keys, table.count, 3 * sizeof *table.keys, compare_triples);
+    SQ_CLEANUP_FREE int64_t *triples = NULL;
+    SQ_TRY(sq_intern_sorted(&table, &triples, err));
     for (size_t i = 0, end; i < table.count; i = end) {
-        const int64_t *first = table.keys + 3 * i;
+        const int64_t *first = triples + 3 * i;
         size_t later = first[2] != 0;
-        for (end = i + 1; end < table.count && memcmp(table.keys + 3 * end, first, 2 * sizeof *first) == 0; end++)
-            later += table.keys[3 * end + 2] != 0;
+        for (end = i + 1; end < table.count && memcmp(triples + 3 * end, first, 2 * sizeof *first) == 0; end++)
+            later += triples[3 * end + 2] != 0;
         if (end - i > 1)
             b->groups[first[0]].needed |= 1u << SQ_MARK_INTERVAL;
         b->groups[first[0]].by_length |= later > 1;
@@ -279,7 +263,7 @@ static int make_drafts(struct sq_builder *b, struct squall_error *err)
         return sq_error_memory(err, b->variable_table.count * sizeof *b->drafts);
     b->draft_count = b->variable_table.count;
     for (size_t i = 0; i < b->draft_count; i++) {
-        const int64_t *words = b->variable_table.keys + i * b->variable_table.words;
+        const int64_t *words = sq_intern_key(&b->variable_table, (uint32_t)i);
         b->drafts[i].group = (uint32_t)words[0];
         memcpy(b->drafts[i].marks, words + 1, sizeof b->drafts[i].marks);
         b->drafts[i].product = b->drafts[i].cube_row = b->drafts[i].bounds = UINT32_MAX;
@@ -296,7 +280,7 @@ static void describe_drafts(struct sq_builder *b)
         if (b->fate[i] != SQ_FATE_OPEN || b->variable_of[i] == UINT32_MAX)
             continue;
         struct sq_draft *draft = &b->drafts[b->variable_of[i]];
-        int64_t length_s = length_of(&f->times);
+        int64_t length_s = f->times.step_end_s - f->times.step_begin_s;
         draft->field_count++;
         if (draft->product == UINT32_MAX)
             draft->product = f->product;

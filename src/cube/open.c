@@ -2,6 +2,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cube/grib_dataset.h"
 #include "engine/zarr_array.h"
 #include "format/zarr/zarr.h"
 #include "sys/file.h"
@@ -17,22 +18,23 @@ static void describe_beginning(const uint8_t *bytes, size_t count, struct sq_tex
             sq_text_printf(out, "\\x%02x", bytes[i]);
 }
 
-static int refuse_file(const char *path, struct squall_error *err)
+/* No field was found in the file, for the reason in err. Where nothing in it looks like GRIB, that it is something else says more. */
+static int no_field(const char *path, struct squall_error *err)
 {
-    enum { SHOWN_BYTES = 8 };
-    uint8_t bytes[SHOWN_BYTES];
+    enum { LOOKED_AT_BYTES = 4096, SHOWN_BYTES = 8 };
+    uint8_t bytes[LOOKED_AT_BYTES];
     struct sq_file_identity id = {0};
     int fd = -1;
     SQ_TRY(sq_file_open(path, &fd, &id, err));
-    size_t count = id.size_bytes < SHOWN_BYTES ? (size_t)id.size_bytes : SHOWN_BYTES;
+    size_t count = id.size_bytes < LOOKED_AT_BYTES ? (size_t)id.size_bytes : LOOKED_AT_BYTES;
     int status = sq_file_read_at(fd, path, 0, bytes, count, err);
     sq_file_close(fd);
     if (status)
         return status;
-    if (count == 0)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: an empty file", path);
+    if (count == 0 || memmem(bytes, count, "GRIB", 4))
+        return SQUALL_ENOTFOUND;
     SQ_CLEANUP_TEXT struct sq_text beginning = SQ_TEXT_INIT;
-    describe_beginning(bytes, count, &beginning);
+    describe_beginning(bytes, count < SHOWN_BYTES ? count : SHOWN_BYTES, &beginning);
     return sq_error(err, SQUALL_EUNSUPPORTED, "%s: neither a Zarr store nor a GRIB file; it begins with \"%s\"", path,
                     sq_text_string(&beginning));
 }
@@ -48,7 +50,8 @@ static int open_path(const struct squall_context *ctx, const char *path, squall_
     if (kind == SQ_FILE_FOLDER)
         return sq_error(err, SQUALL_EUNSUPPORTED,
                         "%s: a folder, but no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is in it", path);
-    return refuse_file(path, err);
+    int status = sq_grib_dataset_open(ctx, path, &path, 1, ret, err);
+    return status == SQUALL_ENOTFOUND ? no_field(path, err) : status;
 }
 
 int squall_dataset_open(squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)

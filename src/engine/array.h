@@ -22,7 +22,8 @@ struct sq_location {
     enum sq_chunk_state state;
     const void *elements; /* INLINE: the whole chunk, C order (strings: char *const *); the format's */
     struct sq_source *source;
-    char *path; /* sq_free by the engine; NULL where source is set */
+    char *path;                              /* sq_free by the engine; NULL where source is set */
+    const struct sq_file_identity *identity; /* which file must be at path; NULL: any. The format's */
     uint64_t offset;
     uint64_t size_bytes; /* UINT64_MAX: the whole file at path */
     uint64_t param;      /* the format's own: a GRIB field's row, … */

@@ -117,9 +117,13 @@ static int open_location(struct passage *p, struct squall_error *err)
     }
     if (status && err)
         *err = reason;
-    if (!status && where->size_bytes == UINT64_MAX)
+    if (status)
+        return status;
+    if (where->identity && !sq_file_identity_same(&id, where->identity))
+        return sq_error(err, SQUALL_EIO, "%s changed since it was opened; open it again", where->path);
+    if (where->size_bytes == UINT64_MAX)
         where->size_bytes = where->offset <= id.size_bytes ? id.size_bytes - where->offset : 0;
-    return status;
+    return 0;
 }
 
 /* size_bytes of the stored chunk, from its byte `at` on. */
@@ -240,11 +244,11 @@ static int read_passage(struct passage *p, struct squall_error *err)
 {
     if (p->where.state == SQ_CHUNK_INLINE)
         return read_inline(p, err);
-    if (p->where.state == SQ_CHUNK_PRESENT)
-        SQ_TRY(open_location(p, err));
-    if (p->where.state == SQ_CHUNK_MISSING)
-        return fill_box(p, err);
-    int status = p->reading->array->plain ? read_plain(p, err) : read_encoded(p, err);
+    int status = p->where.state == SQ_CHUNK_PRESENT ? open_location(p, err) : 0;
+    if (!status && p->where.state == SQ_CHUNK_MISSING)
+        status = fill_box(p, err);
+    else if (!status)
+        status = p->reading->array->plain ? read_plain(p, err) : read_encoded(p, err);
     sq_file_close(p->fd);
     return status;
 }

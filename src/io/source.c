@@ -92,9 +92,7 @@ int sq_source_check_unchanged(struct sq_source *s, struct squall_error *err)
     enum sq_file_kind kind;
     struct sq_file_identity now = {0};
     SQ_TRY(sq_file_stat(s->name, &kind, &now, err));
-    const struct sq_file_identity *then = &s->identity;
-    if (kind == SQ_FILE_REGULAR && now.device == then->device && now.inode == then->inode && now.size_bytes == then->size_bytes &&
-        now.mtime_ns == then->mtime_ns)
+    if (kind == SQ_FILE_REGULAR && sq_file_identity_same(&now, &s->identity))
         return 0;
     return sq_error(err, SQUALL_EIO, "%s changed since it was opened; open it again", s->name);
 }

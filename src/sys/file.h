@@ -18,6 +18,11 @@ struct sq_file_identity {
     int64_t mtime_ns; /* since 1970 */
 };
 
+static inline bool sq_file_identity_same(const struct sq_file_identity *a, const struct sq_file_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes && a->mtime_ns == b->mtime_ns;
+}
+
 enum sq_file_kind { SQ_FILE_NONE, SQ_FILE_REGULAR, SQ_FILE_FOLDER, SQ_FILE_OTHER };
 
 /* What is at path (links followed); SQ_FILE_NONE and 0 where nothing is. identity may be NULL. */

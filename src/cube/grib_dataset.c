@@ -1,0 +1,338 @@
+/*
+ * See grib_dataset.h. A field is a chunk: where it lies in its file is known from the index, where it belongs from the cube. Places that
+ * no field fills are missing chunks, which read as NaN. Coordinates are computed when the dataset is opened, and lie in memory.
+ */
+#include "cube/grib_dataset.h"
+#include "array/dtype.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "cube/cube.h"
+#include <math.h>
+#include <string.h>
+
+enum { VARIABLE_RANK_MAX = 8, COORDINATE_RANK_MAX = 3 };
+
+struct grib {
+    struct sq_grib_index index;
+    struct sq_cube cube;
+    bool has_cube;
+};
+
+/* A variable of the cube, or one of its coordinates. */
+struct member {
+    struct squall_array base;
+    const struct grib *grib;
+    uint32_t variable;
+    unsigned slab_dim;  /* first dimension of the horizontal slab */
+    const void *values; /* of a coordinate */
+    char *attributes;   /* JSON text */
+    uint64_t chunks[VARIABLE_RANK_MAX];
+    union {
+        float single;
+        double number;
+        const char *text;
+        uint8_t zero[8];
+    } fill;
+};
+
+static const struct member *member_of(const struct squall_array *a)
+{
+    return (const struct member *)a;
+}
+
+/* ---- variables -------------------------------------------------------------------------------------------------------------------- */
+
+/* The place of (init, variable, slab) in the cube's order; NULL: no field is there. */
+static const struct sq_cube_place *find_place(const struct sq_cube *cube, uint64_t init, uint32_t variable, uint64_t slab)
+{
+    size_t low = 0, high = cube->place_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct sq_cube_place *p = &cube->places[middle];
+        bool before = p->init != init ? p->init < init : p->variable != variable ? p->variable < variable : p->slab < slab;
+        if (before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct sq_cube_place *p = &cube->places[low];
+    return low < cube->place_count && p->init == init && p->variable == variable && p->slab == slab ? p : NULL;
+}
+
+static int locate_field(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
+{
+    const struct member *m = member_of(a);
+    const struct sq_grib_index *index = &m->grib->index;
+    uint64_t slab = 0;
+    for (unsigned d = 1; d < m->slab_dim; d++)
+        slab = slab * a->info.shape[d] + chunk[d];
+    const struct sq_cube_place *place = find_place(&m->grib->cube, chunk[0], m->variable, slab);
+    if (!place) {
+        *ret = (struct sq_location){.state = SQ_CHUNK_MISSING};
+        return 0;
+    }
+    const struct sq_grib_field *field = &index->fields[place->field];
+    const struct sq_grib_file *file = &index->files[field->file];
+    char *path = sq_strdup(file->path);
+    if (!path)
+        return sq_error_memory(err, strlen(file->path));
+    *ret = (struct sq_location){.state = SQ_CHUNK_PRESENT,
+                                .path = path,
+                                .identity = &file->identity,
+                                .offset = field->offset,
+                                .size_bytes = field->size_bytes,
+                                .param = (uint64_t)(place - m->grib->cube.places)};
+    return 0;
+}
+
+static void *scratch_new(const struct squall_array *a)
+{
+    (void)a;
+    return sq_grib_scratch_new();
+}
+
+static void scratch_free(void *scratch)
+{
+    sq_grib_scratch_free(scratch);
+}
+
+static int decode_message(const struct member *m, struct sq_grib_scratch *scratch, const struct sq_cube_place *place, const void *bytes,
+                          size_t size, void *dst, size_t dst_size, struct squall_error *err)
+{
+    const struct sq_grib_field *field = &m->grib->index.fields[place->field];
+    const struct sq_grib_grid *grid = &m->grib->index.grids[field->grid];
+    struct sq_grib_frame frame;
+    if (grid->point_count != dst_size / sq_type_size(m->base.info.type))
+        return sq_error(err, SQUALL_ECORRUPT, "%llu points on a grid of %zu", (unsigned long long)grid->point_count,
+                        dst_size / sq_type_size(m->base.info.type));
+    SQ_TRY(sq_grib_frame_of(bytes, size, field->in_message, &frame, err));
+    return sq_grib_decode(bytes, size, &frame, grid, place->flip_rows, scratch,
+                          m->base.info.type == SQUALL_FLOAT64 ? SQ_GRIB_FLOAT64 : SQ_GRIB_FLOAT32, dst, err);
+}
+
+static int decode_field(const struct squall_array *a, void *scratch, const struct sq_location *where, const void *bytes, size_t size,
+                        void *dst, size_t dst_size, struct squall_error *err)
+{
+    const struct member *m = member_of(a);
+    const struct sq_cube_place *place = &m->grib->cube.places[where->param];
+    int status = decode_message(m, scratch, place, bytes, size, dst, dst_size, err);
+    return status ? sq_error_within(err, status, "message at byte %llu, field %u", (unsigned long long)where->offset,
+                                    m->grib->index.fields[place->field].in_message + 1U)
+                  : 0;
+}
+
+static int stored_bytes_of_fields(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
+{
+    (void)err;
+    const struct grib *g = member_of(a)->grib;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < g->cube.place_count; i++)
+        if (g->cube.places[i].variable == member_of(a)->variable)
+            bytes += g->index.fields[g->cube.places[i].field].size_bytes;
+    *ret = bytes;
+    return 0;
+}
+
+static void member_free(struct squall_array *a)
+{
+    struct member *m = (struct member *)a;
+    sq_free(m->attributes);
+    sq_free(m);
+}
+
+static const struct sq_array_ops VARIABLE_OPS = {
+    .locate = locate_field,
+    .scratch_new = scratch_new,
+    .scratch_free = scratch_free,
+    .decode = decode_field,
+    .stored_bytes = stored_bytes_of_fields,
+    .free = member_free,
+};
+
+/* ---- coordinates ------------------------------------------------------------------------------------------------------------------ */
+
+static int locate_values(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
+{
+    (void)chunk;
+    (void)err;
+    *ret = (struct sq_location){.state = SQ_CHUNK_INLINE, .elements = member_of(a)->values};
+    return 0;
+}
+
+static void *no_scratch(const struct squall_array *a)
+{
+    (void)a;
+    return sq_alloc(1, 1);
+}
+
+static const struct sq_array_ops COORDINATE_OPS = {
+    .locate = locate_values,
+    .scratch_new = no_scratch,
+    .scratch_free = sq_free,
+    .free = member_free,
+};
+
+/* ---- the dataset ------------------------------------------------------------------------------------------------------------------ */
+
+static int json_text(const struct sq_json *value, char **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    if (value)
+        SQ_TRY(sq_json_write(value, false, &text, err));
+    else
+        sq_text_add(&text, "{}");
+    *ret = sq_text_release(&text);
+    return *ret ? 0 : sq_error_memory(err, 1);
+}
+
+/* How a variable is packed, by the first of its fields. */
+static const char *packing_of(const struct grib *g, uint32_t variable)
+{
+    for (size_t i = 0; i < g->cube.place_count; i++)
+        if (g->cube.places[i].variable == variable)
+            return g->index.packings[g->index.fields[g->cube.places[i].field].packing].name;
+    return "none";
+}
+
+static int add_variable(struct squall_dataset *ds, const struct grib *g, uint32_t variable, struct squall_error *err)
+{
+    const struct sq_cube_variable *v = &g->cube.variables[variable];
+    struct member *m = sq_alloc_zero(1, sizeof *m);
+    int status = m ? json_text(v->attributes, &m->attributes, err) : sq_error_memory(err, sizeof *m);
+    if (status) {
+        sq_free(m);
+        return status;
+    }
+    m->grib = g;
+    m->variable = variable;
+    m->slab_dim = v->rank - (g->cube.grids[v->grid].rows ? 2 : 1);
+    for (unsigned d = 0; d < v->rank; d++)
+        m->chunks[d] = d < m->slab_dim ? 1 : v->shape[d];
+    if (v->type == SQUALL_FLOAT64)
+        m->fill.number = (double)NAN;
+    else
+        m->fill.single = NAN;
+    m->base.ops = &VARIABLE_OPS;
+    m->base.fill = &m->fill;
+    m->base.info = (struct squall_array_info){
+        .name = v->name,
+        .type = v->type,
+        .type_name = sq_type_name(v->type),
+        .rank = v->rank,
+        .shape = v->shape,
+        .chunks = m->chunks,
+        .dims = v->dims,
+        .codecs = packing_of(g, variable),
+        .attributes = m->attributes,
+        .fill_value = "\"NaN\"",
+    };
+    return sq_dataset_add(ds, &m->base, err);
+}
+
+static int add_coordinate(struct squall_dataset *ds, const struct sq_cube_coordinate *c, struct squall_error *err)
+{
+    struct member *m = sq_alloc_zero(1, sizeof *m);
+    int status = m ? json_text(c->attributes, &m->attributes, err) : sq_error_memory(err, sizeof *m);
+    if (status) {
+        sq_free(m);
+        return status;
+    }
+    m->values = c->values;
+    for (unsigned d = 0; d < c->rank; d++)
+        m->chunks[d] = c->shape[d] > 0 ? c->shape[d] : 1;
+    m->base.ops = &COORDINATE_OPS;
+    m->base.fill = &m->fill;
+    m->base.info = (struct squall_array_info){
+        .name = c->name,
+        .type = c->type,
+        .type_name = sq_type_name(c->type),
+        .rank = c->rank,
+        .shape = c->shape,
+        .chunks = m->chunks,
+        .dims = (const char *const *)c->dims,
+        .codecs = "none",
+        .attributes = m->attributes,
+        .fill_value = "null",
+    };
+    return sq_dataset_add(ds, &m->base, err);
+}
+
+static int add_index_problems(struct squall_dataset *ds, const struct sq_grib_index *index, struct squall_error *err)
+{
+    for (size_t i = 0; i < index->problem_count; i++) {
+        const struct sq_grib_index_problem *p = &index->problems[i];
+        SQ_CLEANUP_FREE char *line = sq_format("%s: %s", index->files[p->file].path, p->message);
+        if (!line)
+            return sq_error_memory(err, strlen(p->message));
+        SQ_TRY(sq_dataset_add_problem(ds, line, err));
+    }
+    return 0;
+}
+
+static int fill_dataset(struct squall_dataset *ds, struct grib *g, struct squall_error *err)
+{
+    const struct sq_cube_options options = {.coarsen_y = 1, .coarsen_x = 1};
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    SQ_TRY(add_index_problems(ds, &g->index, err));
+    int status = sq_cube_build(&g->index, &options, &g->cube, &reason);
+    if (status == SQUALL_ENOTFOUND) /* fields there are, but none that is read yet */
+        return sq_dataset_add_problem(ds, reason.message, err);
+    if (status)
+        return sq_error(err, (enum squall_status)status, "%s", reason.message);
+    g->has_cube = true;
+    SQ_TRY(json_text(g->cube.attributes, &ds->attributes, err));
+    for (size_t i = 0; i < g->cube.warning_count; i++)
+        SQ_TRY(sq_dataset_add_problem(ds, g->cube.warnings[i], err));
+    for (size_t i = 0; i < g->cube.variable_count; i++)
+        SQ_TRY(add_variable(ds, g, (uint32_t)i, err));
+    for (size_t i = 0; i < g->cube.coordinate_count; i++)
+        SQ_TRY(add_coordinate(ds, &g->cube.coordinates[i], err));
+    return 0;
+}
+
+static void grib_free(void *data)
+{
+    struct grib *g = data;
+    if (g->has_cube)
+        sq_cube_done(&g->cube);
+    sq_grib_index_done(&g->index);
+    sq_free(g);
+}
+
+static int no_field(const char *path, const struct sq_grib_index *index, struct squall_error *err)
+{
+    if (index->problem_count == 0)
+        return sq_error(err, SQUALL_ENOTFOUND, "%s: no GRIB message", path);
+    const struct sq_grib_index_problem *p = &index->problems[0];
+    return sq_error(err, SQUALL_ENOTFOUND, "%s: %s", index->files[p->file].path, p->message);
+}
+
+int sq_grib_dataset_open(const struct squall_context *ctx, const char *path, const char *const *files, size_t file_count,
+                         struct squall_dataset **ret, struct squall_error *err)
+{
+    struct grib *g = sq_alloc_zero(1, sizeof *g);
+    if (!g)
+        return sq_error_memory(err, sizeof *g);
+    int status = sq_grib_index_build(files, file_count, ctx->threads, ctx->cancelled, ctx->user, &g->index, err);
+    if (status) {
+        sq_free(g);
+        return status;
+    }
+    struct squall_dataset *ds = NULL;
+    if (g->index.field_count == 0)
+        status = no_field(path, &g->index, err);
+    else if (!(ds = sq_dataset_new(ctx, path, "grib", err)))
+        status = SQUALL_ENOMEM;
+    if (status) {
+        grib_free(g);
+        return status;
+    }
+    ds->format_data = g;
+    ds->format_data_free = grib_free;
+    status = fill_dataset(ds, g, err);
+    if (status)
+        squall_dataset_close(ds);
+    else
+        *ret = ds;
+    return status;
+}

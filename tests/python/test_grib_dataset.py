@@ -1,0 +1,133 @@
+"""GRIB files opened as datasets: every slab of every variable is a field of the file as ecCodes decodes it, none is invented, and
+coordinates say where it lies."""
+
+import collections
+import pathlib
+import sys
+
+import eccodes
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from capi import Failed, Library  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def library():
+    return Library(ROOT / "build" / "libsquall.so")
+
+
+def eccodes_fields(path):
+    """The values of each field, as float32 with NaN where there is none."""
+    eccodes.codes_grib_multi_support_on()
+    with open(path, "rb") as f:
+        while (handle := eccodes.codes_grib_new_from_file(f)) is not None:
+            try:
+                eccodes.codes_set(handle, "missingValue", 1e36)
+                values = eccodes.codes_get_array(handle, "values").astype(np.float64)
+                values[values == 1e36] = np.nan
+                yield values.astype(np.float32)
+            finally:
+                eccodes.codes_release(handle)
+
+
+def fingerprint(values):
+    """The same whatever the order of the points."""
+    return np.sort(np.ascontiguousarray(values, dtype=np.float32).ravel().view(np.uint32)).tobytes()
+
+
+def slabs(array):
+    """Every field of a variable: its last two dimensions, or the last where points lie on no rectangle."""
+    values = array.read().astype(np.float32)
+    points = 1 if array.dims[-1] == "values" else 2
+    return values.reshape(-1, *values.shape[values.ndim - points :])
+
+
+def variables(ds):
+    return [a for a in ds.arrays.values() if a.codecs.startswith("grid_")]
+
+
+FILES = "era5-levels-members.grib gfs.complex.grib2 hpa_and_pa.grib reduced_gg.grib regular_gg_pl.grib lambert_grid.grib".split()
+FILES += "fields_with_missing_values.grib hrrr.t06z.wrfsfcf01-UGRD.grib2 multi_param_on_multi_dims.grib".split()
+FILES += "gfs.png.grib2 gfs.jpeg.grib2".split()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_field_is_a_slab_and_every_slab_a_field(library, shared, name):
+    path = shared / "data" / "grib" / name
+    wanted = collections.Counter(fingerprint(v) for v in eccodes_fields(path))
+    with library.open(path) as ds:
+        assert ds.format == "grib" and not ds.problems
+        found = collections.Counter()
+        for array in variables(ds):
+            assert array.chunks[: -len(slabs(array).shape) + 1] == (1,) * (len(array.shape) - len(slabs(array).shape) + 1)
+            for slab in slabs(array):
+                if np.isnan(slab).all() and fingerprint(slab) not in wanted:
+                    continue  # a place that no field fills
+                found[fingerprint(slab)] += 1
+    assert set(found) == set(wanted)
+    assert all(found[k] <= n for k, n in wanted.items())  # a field that is there twice fills one place
+
+
+def test_boxes_of_a_variable_are_its_parts(library, shared):
+    with library.open(shared / "data" / "grib" / "era5-levels-members.grib") as ds:
+        array = ds.arrays["t"]
+        whole = array.read()
+        assert whole.shape == (4, 1, 10, 2, 61, 120)
+        box = [slice(1, 4, 2), slice(0, 1), slice(3, 9, 3), slice(1, 2), slice(5, 50, 7), slice(100, 120)]
+        assert np.array_equal(array.read(box), whole[tuple(box)])
+
+
+def test_coordinates_are_those_of_the_fields(library, shared):
+    path = shared / "data" / "grib" / "era5-levels-members.grib"
+    times, levels, members = set(), set(), set()
+    with open(path, "rb") as f:
+        while (handle := eccodes.codes_grib_new_from_file(f)) is not None:
+            day = f"{eccodes.codes_get(handle, 'dataDate')}"
+            hour = eccodes.codes_get(handle, "dataTime") // 100
+            times.add(int(np.datetime64(f"{day[:4]}-{day[4:6]}-{day[6:]}T{hour:02}", "s").astype(np.int64)))
+            levels.add(float(eccodes.codes_get(handle, "level")))
+            members.add(eccodes.codes_get(handle, "number"))
+            eccodes.codes_release(handle)
+    with library.open(path) as ds:
+        read = {name: ds.arrays[name].read().ravel() for name in ("init_time", "isobaricInhPa", "number", "latitude", "longitude")}
+        assert read["init_time"].tolist() == sorted(times)
+        assert set(read["isobaricInhPa"].tolist()) == levels
+        assert read["number"].tolist() == sorted(members)
+        assert np.allclose(read["latitude"], np.linspace(90, -90, 61)) and np.allclose(read["longitude"], np.arange(120) * 3)
+        assert ds.arrays["init_time"].attributes["units"] == "seconds since 1970-01-01T00:00:00"
+        assert ds.attributes["Conventions"].startswith("CF-")
+
+
+def test_damage_is_told_and_the_rest_is_read(library, shared, tmp_path):
+    whole = (shared / "data" / "grib" / "era5-levels-members.grib").read_bytes()
+    cut = tmp_path / "cut.grib"
+    cut.write_bytes(whole[: len(whole) // 2 + 100])
+    with library.open(cut) as ds:
+        assert len(ds.problems) == 1 and str(cut) in ds.problems[0] and "byte" in ds.problems[0]
+        assert any(np.isfinite(slab).all() for slab in slabs(ds.arrays["t"]))
+
+
+def test_a_file_that_changes_is_refused(library, shared, tmp_path):
+    path = tmp_path / "x.grib"
+    content = (shared / "data" / "grib" / "gfs.complex.grib2").read_bytes()
+    path.write_bytes(content)
+    with library.open(path) as ds:
+        assert variables(ds)[0].read().size
+        path.write_bytes(content + b"\0")
+        with pytest.raises(Failed, match="changed since it was opened"):
+            variables(ds)[0].read()
+
+
+def test_files_without_a_field_are_refused_with_the_reason(library, shared, tmp_path):
+    cut = tmp_path / "cut.grib"
+    cut.write_bytes((shared / "data" / "grib" / "gfs.complex.grib2").read_bytes()[:500])
+    empty = tmp_path / "empty.grib"
+    empty.write_bytes(b"")
+    for path, words in {cut: "at byte 0", empty: "empty"}.items():
+        with pytest.raises(Failed, match=words) as failure:
+            library.open(path)
+        assert str(path) in str(failure.value)

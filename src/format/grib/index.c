@@ -270,7 +270,7 @@ static uint32_t *unmapped(size_t count)
 {
     uint32_t *map = sq_alloc(count, sizeof *map);
     if (map)
-        memset(map, 0xff, (count ? count : 1) * sizeof *map);
+        memset(map, 0xff, count * sizeof *map);
     return map;
 }
 

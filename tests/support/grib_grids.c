@@ -1,23 +1,26 @@
 /*
- * Print the grids of GRIB files as JSON, one line a field: the oracle tests in Python compare these with ecCodes and pyproj.
+ * Print the grids of GRIB files as JSON, a line for each field whose grid is not that of the field before: the tests in Python compare
+ * them with ecCodes and pyproj.
  *
- *     grib_grids [--points] FILE...       --points: all coordinate values; else the ends of each axis
+ *     grib_grids FILE...
  */
 #include "base/json.h"
-#include "base/memory.h"
 #include "format/grib/grid.h"
 #include "format/grib/scan.h"
 
 #include <stdio.h>
-#include <string.h>
 
-static bool with_points;
+struct file {
+    const char *path;
+    unsigned field; /* from 0 */
+    struct sq_grib_grid last;
+};
 
 static struct sq_json *numbers(const double *values, size_t count)
 {
     struct sq_json *list = sq_json_new_array();
     for (size_t i = 0; i < count; i++)
-        if ((with_points || i < 2 || i + 2 >= count) && sq_json_append(list, sq_json_new_double(values[i])))
+        if (sq_json_append(list, sq_json_new_double(values[i])))
             return NULL;
     return list;
 }
@@ -70,24 +73,22 @@ static int describe(const struct sq_grib_grid *grid, struct sq_json *o, struct s
     return status;
 }
 
-static int print_field(void *user, const struct sq_grib_found *found, struct squall_error *err)
+static bool same_as_last(const struct file *file, const struct sq_grib_grid *grid)
 {
-    struct sq_grib_grid grid;
+    return file->last.section && file->last.scanning_mode == grid->scanning_mode && sq_grib_grid_same(&file->last, grid);
+}
+
+static int print_line(const struct file *file, const struct sq_grib_grid *grid, const struct squall_error *refusal,
+                      struct squall_error *err)
+{
     struct sq_json *o = sq_json_new_object();
     struct sq_text line = SQ_TEXT_INIT;
-    const uint8_t *s1 = found->section[1];
-    uint16_t centre = !s1 ? 0 : found->frame.edition == 1 ? s1[4] : (uint16_t)(s1[5] << 8 | s1[6]);
-    int status = sq_json_set_string(o, "file", user) || sq_json_set_int(o, "offset", (int64_t)found->offset) ||
-                 sq_json_set_int(o, "in_message", found->frame.in_message);
-    struct squall_error grid_error = SQUALL_ERROR_INIT;
-    int refused =
-        sq_grib_grid_parse(found->frame.edition, centre, found->section[3], found->frame.section[3].size_bytes, &grid, &grid_error);
-    if (!refused) {
-        refused = describe(&grid, o, &grid_error);
-        sq_grib_grid_done(&grid);
-    }
-    if (refused)
-        status = status || sq_json_set_string(o, "error", grid_error.message);
+    struct squall_error refused = SQUALL_ERROR_INIT;
+    int status = sq_json_set_string(o, "file", file->path) || sq_json_set_int(o, "field", file->field);
+    if (refusal)
+        status = status || sq_json_set_string(o, "error", refusal->message);
+    else if (describe(grid, o, &refused))
+        status = status || sq_json_set_string(o, "error", refused.message);
     status = status || sq_json_write(o, false, &line, err);
     if (!status)
         puts(sq_text_string(&line));
@@ -96,28 +97,53 @@ static int print_field(void *user, const struct sq_grib_found *found, struct squ
     return status;
 }
 
+static int take_field(void *user, const struct sq_grib_found *found, struct squall_error *err)
+{
+    struct file *file = user;
+    struct sq_grib_grid grid;
+    struct squall_error refusal = SQUALL_ERROR_INIT;
+    const uint8_t *s1 = found->section[1];
+    uint16_t centre = !s1 ? 0 : found->frame.edition == 1 ? s1[4] : (uint16_t)(s1[5] << 8 | s1[6]);
+    int status = 0;
+    if (sq_grib_grid_parse(found->frame.edition, centre, found->section[3], found->frame.section[3].size_bytes, &grid, &refusal)) {
+        status = print_line(file, NULL, &refusal, err);
+    } else if (same_as_last(file, &grid)) {
+        sq_grib_grid_done(&grid);
+    } else {
+        status = print_line(file, &grid, NULL, err);
+        sq_grib_grid_done(&file->last);
+        file->last = grid;
+    }
+    file->field++;
+    return status;
+}
+
 static int print_problem(void *user, uint64_t offset, const char *what, struct squall_error *err)
 {
     (void)err;
-    fprintf(stderr, "%s: at byte %llu: %s\n", (const char *)user, (unsigned long long)offset, what);
+    const struct file *file = user;
+    fprintf(stderr, "%s: at byte %llu: %s\n", file->path, (unsigned long long)offset, what);
     return 0;
+}
+
+static int print_file(const char *path, struct squall_error *err)
+{
+    struct file file = {.path = path};
+    struct sq_source *source = NULL;
+    struct sq_grib_scan_events events = {take_field, print_problem, &file};
+    int status = sq_source_open_file(path, &source, err);
+    if (!status)
+        status = sq_grib_scan(source, &events, err);
+    sq_source_close(source);
+    sq_grib_grid_done(&file.last);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--points") == 0) {
-            with_points = true;
-            continue;
-        }
         struct squall_error err = SQUALL_ERROR_INIT;
-        struct sq_source *source = NULL;
-        struct sq_grib_scan_events events = {print_field, print_problem, argv[i]};
-        int status = sq_source_open_file(argv[i], &source, &err);
-        if (!status)
-            status = sq_grib_scan(source, &events, &err);
-        sq_source_close(source);
-        if (status) {
+        if (print_file(argv[i], &err)) {
             fprintf(stderr, "%s: %s\n", argv[i], err.message);
             return 1;
         }

@@ -2,6 +2,7 @@
  * Prints what each field of the files is called, a JSON object a line: for tests that compare names with another library's.
  * usage: grib_names FILE...
  */
+#include "base/error_internal.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "format/grib/names.h"
@@ -22,28 +23,12 @@ static void add_number(struct sq_json *line, const char *key, double value)
         exit(1);
 }
 
-static int print_field(void *user, const struct sq_grib_found *found, struct squall_error *err)
+static void print_line(const struct sq_grib_product *product)
 {
-    (void)user, (void)err;
-    const uint8_t *one = found->section[1], *four = found->section[4];
-    bool edition1 = found->frame.edition == 1;
-    struct sq_grib_product product = {
-        .raw = {.edition = found->frame.edition,
-                .discipline = found->frame.discipline,
-                .section1 = one,
-                .section2 = edition1 ? NULL : found->section[2],
-                .section4 = edition1 ? NULL : four,
-                .section1_bytes = (uint32_t)found->frame.section[1].size_bytes,
-                .section2_bytes = (uint32_t)found->frame.section[2].size_bytes,
-                .section4_bytes = (uint32_t)found->frame.section[4].size_bytes},
-        .category = edition1 ? one[3] : four[9],
-        .number = edition1 ? one[8] : four[10],
-    };
-    const uint8_t *three = found->section[3];
-    if (!edition1 && found->frame.section[3].size_bytes >= 19 && (three[12] << 8 | three[13]) == 101)
-        product.raw.grid_reference = three[18];
     struct sq_grib_names names;
-    sq_grib_names_of(&product, &names);
+    double first, second;
+    sq_grib_names_of(product, &names);
+    sq_grib_levels_of(product, &names, &first, &second);
     SQ_CLEANUP_JSON struct sq_json *line = sq_json_new_object();
     add_number(line, "paramId", names.param_id);
     add_text(line, "shortName", names.short_name);
@@ -52,10 +37,23 @@ static int print_field(void *user, const struct sq_grib_found *found, struct squ
     add_text(line, "cfName", names.cf_name);
     add_text(line, "cfVarName", names.cf_var_name);
     add_text(line, "typeOfLevel", names.level_type);
+    add_number(line, "topLevel", first);
+    add_number(line, "bottomLevel", second);
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
     if (sq_json_write(line, false, &text, NULL))
         exit(1);
     puts(text.data);
+}
+
+static int print_field(void *user, const struct sq_grib_found *found, struct squall_error *err)
+{
+    (void)user;
+    SQ_CLEANUP_TEXT struct sq_text key = SQ_TEXT_INIT;
+    struct sq_grib_times times;
+    SQ_TRY(sq_grib_product_part(found, &key, &times, err));
+    struct sq_grib_product product;
+    sq_grib_product_of(key.data, &product);
+    print_line(&product);
     return 0;
 }
 

@@ -285,6 +285,27 @@ static void variable_names_are_identifiers(void **state)
     assert_true(seen > 1000);
 }
 
+/* The product keeps the length of an interval only where it is one of these numbers of hours (grib2_product.c). */
+static void names_depend_on_few_lengths_of_intervals(void **state)
+{
+    (void)state;
+    unsigned seen = 0;
+    const struct sq_grib_list *last = &sq_grib_lists[SQ_GRIB2_ECMWF];
+    for (unsigned i = sq_grib_lists[SQ_GRIB2_MASTER].rows.first; i < last->rows.first + last->rows.count; i++) {
+        unsigned set = sq_grib_rows[i].conditions;
+        for (unsigned c = sq_grib_condition_sets[set]; c < sq_grib_condition_sets[set + 1]; c++) {
+            int32_t value = sq_grib_conditions[c].value;
+            if (sq_grib_conditions[c].key == SQ_GRIB_KEY_indicatorOfUnitForTimeRange)
+                assert_int_equal(value, 1);
+            if (sq_grib_conditions[c].key == SQ_GRIB_KEY_lengthOfTimeRange) {
+                assert_true(value == 1 || value == 3 || value == 6 || value == 24);
+                seen++;
+            }
+        }
+    }
+    assert_true(seen > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +321,7 @@ int main(void)
         cmocka_unit_test(level_attributes_say_the_unit),
         cmocka_unit_test(every_truncation_and_every_template_is_survived),
         cmocka_unit_test(variable_names_are_identifiers),
+        cmocka_unit_test(names_depend_on_few_lengths_of_intervals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,13 +30,15 @@ static void legendre(unsigned degree, const double x[LANES], double ret[LANES], 
     }
 }
 
+static const double settled = 1e-13; /* the error after a step is its square times at most degree squared */
+
 /* Latitudes of LANES successive rows from `begin` on, in the northern half; rows beyond it are computed and of no use. */
 static void northern_rows(unsigned degree, uint32_t begin, double ret[LANES])
 {
     double x[LANES], p[LANES], below[LANES], largest_step = 1;
     for (int l = 0; l < LANES; l++) /* Tricomi's first guess, good to degree^-4 */
         x[l] = (1 - (degree - 1.0) / (8.0 * degree * degree * degree)) * cos(M_PI * (begin + l + 0.75) / (degree + 0.5));
-    for (int i = 0; i < ITERATIONS_MAX && largest_step > 1e-15; i++) {
+    for (int i = 0; i < ITERATIONS_MAX && largest_step > settled; i++) {
         legendre(degree, x, p, below);
         largest_step = 0;
         for (int l = 0; l < LANES; l++) {
@@ -59,6 +61,10 @@ void sq_gaussian_latitudes(uint32_t parallels, uint32_t begin, uint32_t count, d
         uint32_t row = begin + i;
         bool southern = row >= parallels;
         uint32_t mirrored = southern ? 2 * parallels - 1 - row : row;
+        if (southern && mirrored >= begin) {
+            ret[i] = -ret[mirrored - begin];
+            continue;
+        }
         uint32_t block = mirrored / LANES * LANES;
         if (block != known_from) {
             northern_rows(2 * parallels, block, rows);
@@ -70,7 +76,7 @@ void sq_gaussian_latitudes(uint32_t parallels, uint32_t begin, uint32_t count, d
 
 bool sq_gaussian_row(uint32_t parallels, double latitude, uint32_t *ret)
 {
-    double spacing = 180 / (2.0 * parallels + 0.5), guess = nearbyint((90 - latitude) / spacing - 0.75), at;
+    double spacing = 180 / (2.0 * parallels + 0.5), guess = nearbyint((90 - latitude) / spacing - 0.75), at = NAN;
     if (!(guess >= 0 && guess < 2.0 * parallels))
         return false;
     sq_gaussian_latitudes(parallels, (uint32_t)guess, 1, &at);

@@ -61,11 +61,11 @@ static double choose_turns(double span, double whole, const struct sq_grid_defin
     return fabs(span + whole - by_step) <= CORNER_ERROR ? span + whole : span;
 }
 
-/* Longitudes beyond 360 degrees are the same points a turn earlier (as ecCodes puts it: where the last but one is beyond). */
-static double turn_back(double west, double span, double whole, uint32_t intervals)
+/* Longitudes beyond 360 degrees are the same points a turn earlier. */
+static double turn_back(double west, double span, double whole)
 {
     west = fmod(west, whole);
-    return west + span * (intervals - 1.0) / intervals > whole ? west - whole : west;
+    return west + span > whole + CORNER_ERROR ? west - whole : west;
 }
 
 struct sq_grid_line sq_grid_longitudes(const struct sq_grid_definition *g)
@@ -80,7 +80,7 @@ struct sq_grid_line sq_grid_longitudes(const struct sq_grid_definition *g)
     uint32_t intervals = g->ni - 1;
     line.span = choose_turns(eastward(west, east, whole), whole, g, intervals);
     line.divisor = intervals;
-    line.first = turn_back(west, line.span, whole, intervals);
+    line.first = turn_back(west, line.span, whole);
     if (fabs(line.span * g->ni / intervals - whole) <= CORNER_ERROR) {
         line.span = whole; /* all round: the circle, divided */
         line.divisor = g->ni;

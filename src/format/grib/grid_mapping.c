@@ -37,8 +37,9 @@ static int finish(struct sq_json *mapping, int status, struct sq_json **ret, str
 }
 
 /*
- * GRIB gives the south pole of the rotated system, CF its north pole, which is opposite. The angle of rotation turns about the new axis
- * and thus moves the meridian that leads to the true north pole.
+ * GRIB gives the south pole of the rotated system, CF its north pole, which is opposite. The angle of rotation turns the system further
+ * about its own axis, eastward (template 3.1: clockwise when looking from its south to its north pole), so that the true north pole,
+ * on meridian 0 without it, comes to lie at minus the angle.
  */
 static int rotated(struct sq_json *mapping, const struct sq_grid_definition *g)
 {
@@ -48,7 +49,7 @@ static int rotated(struct sq_json *mapping, const struct sq_grid_definition *g)
         SQ_TRY(set_earth(mapping, g->earth.major_m, g->earth.minor_m));
     return SET_NUMBERS(mapping, {"grid_north_pole_latitude", -g->south_pole_latitude},
                        {"grid_north_pole_longitude", pole_longitude > 180 ? pole_longitude - 360 : pole_longitude},
-                       {"north_pole_grid_longitude", g->rotation_angle + 0.0});
+                       {"north_pole_grid_longitude", 0 - g->rotation_angle});
 }
 
 int sq_grid_mapping_rotated(const struct sq_grid_definition *g, struct sq_json **ret, struct squall_error *err)
@@ -70,6 +71,20 @@ static int set_parallels(struct sq_json *mapping, const struct sq_grid_projectio
     }
     return sq_json_set(mapping, "standard_parallel", both);
 }
+
+/* EPSG:27700, whose datum the ellipsoid alone would not tell: it lies some 100 m from WGS 84. */
+static const char british_national_grid[] =
+    "PROJCRS[\"OSGB36 / British National Grid\",BASEGEOGCRS[\"OSGB36\",DATUM[\"Ordnance Survey of Great Britain 1936\","
+    "ELLIPSOID[\"Airy 1830\",6377563.396,299.3249646,LENGTHUNIT[\"metre\",1]]],"
+    "PRIMEM[\"Greenwich\",0,ANGLEUNIT[\"degree\",0.0174532925199433]],ID[\"EPSG\",4277]],"
+    "CONVERSION[\"British National Grid\",METHOD[\"Transverse Mercator\",ID[\"EPSG\",9807]],"
+    "PARAMETER[\"Latitude of natural origin\",49,ANGLEUNIT[\"degree\",0.0174532925199433],ID[\"EPSG\",8801]],"
+    "PARAMETER[\"Longitude of natural origin\",-2,ANGLEUNIT[\"degree\",0.0174532925199433],ID[\"EPSG\",8802]],"
+    "PARAMETER[\"Scale factor at natural origin\",0.9996012717,SCALEUNIT[\"unity\",1],ID[\"EPSG\",8805]],"
+    "PARAMETER[\"False easting\",400000,LENGTHUNIT[\"metre\",1],ID[\"EPSG\",8806]],"
+    "PARAMETER[\"False northing\",-100000,LENGTHUNIT[\"metre\",1],ID[\"EPSG\",8807]]],"
+    "CS[Cartesian,2],AXIS[\"(E)\",east,ORDER[1],LENGTHUNIT[\"metre\",1]],AXIS[\"(N)\",north,ORDER[2],LENGTHUNIT[\"metre\",1]],"
+    "ID[\"EPSG\",27700]]";
 
 static int projected(struct sq_json *mapping, const struct sq_grid_projection *p)
 {
@@ -94,7 +109,8 @@ static int projected(struct sq_json *mapping, const struct sq_grid_projection *p
         SQ_TRY(SET_NUMBERS(mapping, {"latitude_of_projection_origin", p->latitude_origin},
                            {"longitude_of_central_meridian", p->longitude_origin}, {"scale_factor_at_central_meridian", p->scale}));
     }
-    return SET_NUMBERS(mapping, {"false_easting", p->false_easting_m}, {"false_northing", p->false_northing_m});
+    SQ_TRY(SET_NUMBERS(mapping, {"false_easting", p->false_easting_m}, {"false_northing", p->false_northing_m}));
+    return p->british_national_grid ? sq_json_set_string(mapping, "crs_wkt", british_national_grid) : 0;
 }
 
 int sq_grid_mapping_projected(const struct sq_grid_projection *p, struct sq_json **ret, struct squall_error *err)

@@ -168,17 +168,19 @@ static void read_section4(const struct sq_grib_raw *raw, struct sq_grib_keys *ke
     compute_edition2(keys, template->is);
 }
 
-/* ECMWF's local section; other productions of MARS put their own keys before it (TIGGE, UERRA, Destination Earth, …). */
+/*
+ * ECMWF's local section. Productions with a status of their own (TIGGE, S2S, UERRA, Destination Earth, …) have one class for all, which no
+ * condition asks for.
+ */
 static void read_section2(const struct sq_grib_raw *raw, struct sq_grib_keys *keys)
 {
-    enum { CLIMATE_DT = 1 };
+    enum { TIGGE = 4, DESTINATION_EARTH = 12, DESTINATION_EARTH_TEST = 13, WPMIP_TEST = 17, CLIMATE_DT = 1 };
     int64_t status = keys->value[SQ_GRIB_KEY_productionStatusOfProcessedData];
     const uint8_t *s = raw->section2;
-    bool has_own = status == 4 || status == 5 || (status >= 8 && status <= 17);
-    if (!has_own && raw->section2_bytes >= 13 && (s[5] || s[6]) &&
-        (keys->value[SQ_GRIB_KEY_centre] == 98 || keys->value[SQ_GRIB_KEY_subCentre] == 98))
+    bool is_ecmwf = keys->value[SQ_GRIB_KEY_centre] == 98 || keys->value[SQ_GRIB_KEY_subCentre] == 98;
+    if (is_ecmwf && (status < TIGGE || status > WPMIP_TEST) && raw->section2_bytes >= 13 && (s[5] || s[6]))
         set(keys, SQ_GRIB_KEY_marsClass, s[7] << 8 | s[8]);
-    if ((status == 12 || status == 13) && raw->section2_bytes >= 14 && (s[7] << 8 | s[8]) == CLIMATE_DT)
+    if ((status == DESTINATION_EARTH || status == DESTINATION_EARTH_TEST) && raw->section2_bytes >= 14 && (s[7] << 8 | s[8]) == CLIMATE_DT)
         set(keys, SQ_GRIB_KEY_generation, s[13]);
 }
 

@@ -42,25 +42,22 @@ static void reader_free(struct reader *r)
     sq_free(r);
 }
 
-static int reader_take(struct squall_grib_list *list, struct reader **ret, struct squall_error *err)
+/* NULL: out of memory. */
+static struct reader *reader_take(struct squall_grib_list *list)
 {
     pthread_mutex_lock(&list->lock);
     struct reader *r = list->idle;
     if (r)
         list->idle = r->next;
     pthread_mutex_unlock(&list->lock);
-    if (!r) {
-        r = sq_alloc_zero(1, sizeof *r);
-        struct sq_grib_scratch *scratch = sq_grib_scratch_new();
-        if (!r || !scratch) {
-            sq_free(r);
-            sq_grib_scratch_free(scratch);
-            return sq_error_memory(err, sizeof *r);
-        }
-        r->scratch = scratch;
+    if (r)
+        return r;
+    r = sq_alloc_zero(1, sizeof *r);
+    if (r && !(r->scratch = sq_grib_scratch_new())) {
+        sq_free(r);
+        r = NULL;
     }
-    *ret = r;
-    return 0;
+    return r;
 }
 
 static void reader_give_back(struct squall_grib_list *list, struct reader *r)
@@ -242,9 +239,10 @@ int squall_grib_list_read(squall_grib_list *list, size_t index, float *dst, stru
         return sq_error(err, SQUALL_EINVAL, "field %zu of %zu", index + 1, ix->field_count);
     const struct sq_grib_field *f = &ix->fields[index];
     struct sq_grib_frame frame;
-    struct reader *r = NULL;
+    struct reader *r = reader_take(list);
     uint64_t bytes = 0;
-    SQ_TRY(reader_take(list, &r, err));
+    if (!r)
+        return sq_error_memory(err, sizeof *r);
     int status = read_message(r, ix, f, &bytes, err);
     if (!status)
         status = sq_source_check_unchanged(r->source, err);
@@ -260,10 +258,15 @@ int squall_grib_list_read(squall_grib_list *list, size_t index, float *dst, stru
     return status;
 }
 
+/* What a worker times with. */
+struct seat {
+    struct reader *reader;
+    struct squall_speed speed;
+};
+
 struct timing {
     const struct sq_grib_index *index;
-    struct reader **readers;
-    struct squall_speed *speeds; /* of each worker */
+    struct seat *seats; /* by worker */
 };
 
 static double seconds_now(void)
@@ -278,8 +281,8 @@ static int time_field(void *user, size_t index, unsigned worker, struct squall_e
     const struct timing *t = user;
     const struct sq_grib_index *ix = t->index;
     const struct sq_grib_field *f = &ix->fields[index];
-    struct reader *r = t->readers[worker];
-    struct squall_speed *speed = &t->speeds[worker];
+    struct reader *r = t->seats[worker].reader;
+    struct squall_speed *speed = &t->seats[worker].speed;
     struct sq_grib_frame frame;
     if (ix->packings[f->packing].unsupported || ix->grids[f->grid].unsupported)
         return 0;
@@ -298,28 +301,26 @@ static int time_field(void *user, size_t index, unsigned worker, struct squall_e
     return 0;
 }
 
-/* Have readers at hand before the clock starts. */
-static int time_fields(struct squall_grib_list *list, struct timing *t, unsigned threads, struct squall_speed *ret,
+/* Readers are taken before the clock starts. */
+static int time_fields(struct squall_grib_list *list, struct seat *seats, unsigned threads, struct squall_speed *ret,
                        struct squall_error *err)
 {
-    int status = 0;
-    for (unsigned i = 0; i < threads && !status; i++)
-        status = reader_take(list, &t->readers[i], err);
-    double begin = seconds_now();
-    if (!status)
-        status = sq_parallel(threads, list->index.field_count, time_field, t, err);
-    double seconds = seconds_now() - begin;
-    for (unsigned i = 0; i < threads && t->readers[i]; i++)
-        reader_give_back(list, t->readers[i]);
-    if (status)
-        return status;
-    *ret = (struct squall_speed){.seconds = seconds};
+    struct timing t = {&list->index, seats};
     for (unsigned i = 0; i < threads; i++) {
-        ret->bytes += t->speeds[i].bytes;
-        ret->points += t->speeds[i].points;
-        ret->read_seconds += t->speeds[i].read_seconds;
-        ret->decode_seconds += t->speeds[i].decode_seconds;
+        seats[i].reader = reader_take(list);
+        if (!seats[i].reader)
+            return sq_error_memory(err, sizeof *seats[i].reader);
     }
+    double begin = seconds_now();
+    SQ_TRY(sq_parallel(threads, list->index.field_count, time_field, &t, err));
+    struct squall_speed sum = {.seconds = seconds_now() - begin};
+    for (unsigned i = 0; i < threads; i++) {
+        sum.bytes += seats[i].speed.bytes;
+        sum.points += seats[i].speed.points;
+        sum.read_seconds += seats[i].speed.read_seconds;
+        sum.decode_seconds += seats[i].speed.decode_seconds;
+    }
+    *ret = sum;
     return 0;
 }
 
@@ -327,13 +328,13 @@ int squall_grib_list_time(squall_grib_list *list, unsigned threads, struct squal
 {
     if (threads == 0)
         threads = list->ctx->threads;
-    struct timing t = {
-        .index = &list->index,
-        .readers = sq_alloc_zero(threads, sizeof *t.readers),
-        .speeds = sq_alloc_zero(threads, sizeof *t.speeds),
-    };
-    int status = t.readers && t.speeds ? time_fields(list, &t, threads, ret, err) : sq_error_memory(err, threads * sizeof *t.speeds);
-    sq_free(t.readers);
-    sq_free(t.speeds);
+    struct seat *seats = sq_alloc_zero(threads, sizeof *seats);
+    if (!seats)
+        return sq_error_memory(err, threads * sizeof *seats);
+    int status = time_fields(list, seats, threads, ret, err);
+    for (unsigned i = 0; i < threads; i++)
+        if (seats[i].reader)
+            reader_give_back(list, seats[i].reader);
+    sq_free(seats);
     return status;
 }

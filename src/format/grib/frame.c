@@ -205,7 +205,7 @@ static int begin_in(struct sq_grib_walker *w, const uint8_t *message, size_t siz
 
 int sq_grib_walk(const uint8_t *message, size_t size, sq_grib_visit *visit, void *user, struct squall_error *err)
 {
-    struct sq_grib_walker w;
+    struct sq_grib_walker w = {0};
     unsigned number = 0;
     SQ_TRY(begin_in(&w, message, size, err));
     while (number != SQ_GRIB_END) {
@@ -220,7 +220,7 @@ int sq_grib_walk(const uint8_t *message, size_t size, sq_grib_visit *visit, void
 
 int sq_grib_frame_of(const uint8_t *message, size_t size, unsigned in_message, struct sq_grib_frame *ret, struct squall_error *err)
 {
-    struct sq_grib_walker w;
+    struct sq_grib_walker w = {0};
     unsigned number = 0;
     SQ_TRY(begin_in(&w, message, size, err));
     while (number != SQ_GRIB_END) {

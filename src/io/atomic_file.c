@@ -43,7 +43,9 @@ static int fill_and_close(int fd, const char *path, const void *bytes, size_t si
     return status;
 }
 
-int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability, struct squall_error *err)
+/* The folder's path and a new temporary file in it, whole and closed. Both paths: the caller's, sq_free. */
+static int make_temporary(const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability, char **ret_folder,
+                          char **ret_temporary, struct squall_error *err)
 {
     size_t folder_length = (size_t)(sq_path_name(path) - path);
     SQ_CLEANUP_FREE char *folder = folder_length ? sq_strndup(path, folder_length) : sq_strdup(".");
@@ -55,13 +57,42 @@ int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum
     if (fd < 0)
         return sq_error_errno(err, errno, "%s: creating it", path);
     int status = fill_and_close(fd, path, bytes, size_bytes, durability, err);
-    if (!status)
-        status = sq_file_rename(temporary, path, err);
+    if (status) {
+        unlink(temporary);
+        return status;
+    }
+    *ret_folder = folder;
+    *ret_temporary = temporary;
+    folder = temporary = NULL;
+    return 0;
+}
+
+int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *folder = NULL;
+    SQ_CLEANUP_FREE char *temporary = NULL;
+    SQ_TRY(make_temporary(path, bytes, size_bytes, durability, &folder, &temporary, err));
+    int status = sq_file_rename(temporary, path, err);
     if (status) {
         unlink(temporary);
         return status;
     }
     return durability == SQ_DURABILITY_FULL ? sq_folder_sync(folder, err) : 0;
+}
+
+int sq_atomic_create(const char *path, const void *bytes, size_t size_bytes, bool *ret_made, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *folder = NULL;
+    SQ_CLEANUP_FREE char *temporary = NULL;
+    SQ_TRY(make_temporary(path, bytes, size_bytes, SQ_DURABILITY_FULL, &folder, &temporary, err));
+    int os_errno = link(temporary, path) == 0 ? 0 : errno;
+    unlink(temporary);
+    if (os_errno && os_errno != EEXIST)
+        return sq_error_errno(err, os_errno, "%s: creating it", path);
+    if (!os_errno)
+        SQ_TRY(sq_folder_sync(folder, err));
+    *ret_made = !os_errno;
+    return 0;
 }
 
 int sq_atomic_is_temporary(const char *name, long *ret_pid)

@@ -6,6 +6,7 @@
 #define SQ_IO_ATOMIC_FILE_H
 
 #include "squall/error.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 enum sq_durability {
@@ -17,6 +18,11 @@ enum sq_durability {
 /* path's folder must exist. Temporary names are ".NAME.PID-COUNTER.squall-tmp" (see sq_atomic_is_temporary). */
 int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability,
                     struct squall_error *err) SQUALL_CHECK;
+/*
+ * The same, but never over a file that is there: *ret_made is false then, and the file as it was. Of several processes that
+ * try at once exactly one makes it. Durable (SQ_DURABILITY_FULL).
+ */
+int sq_atomic_create(const char *path, const void *bytes, size_t size_bytes, bool *ret_made, struct squall_error *err) SQUALL_CHECK;
 /* Is this name in a folder one that an interrupted sq_atomic_write left? ret_pid may be NULL. */
 int sq_atomic_is_temporary(const char *name, long *ret_pid);
 

@@ -187,6 +187,27 @@ int sq_file_rename(const char *from, const char *to, struct squall_error *err)
     return rename(from, to) == 0 ? 0 : sq_error_errno(err, errno, "%s: renaming it to %s", from, to);
 }
 
+int sq_file_exchange(const char *a, const char *b, struct squall_error *err)
+{
+    if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0)
+        return 0;
+    if (errno == EINVAL || errno == ENOSYS)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: this file system cannot swap two names", a);
+    return sq_error_errno(err, errno, "%s: swapping it with %s", a, b);
+}
+
+int sq_file_hold(const char *path, int *ret_fd, struct squall_error *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return sq_error_errno(err, errno, "%s", path);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    while (fcntl(fd, F_OFD_SETLKW, &whole) != 0 && errno == EINTR)
+        continue;
+    *ret_fd = fd;
+    return 0;
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

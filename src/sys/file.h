@@ -48,6 +48,14 @@ int sq_file_remove(const char *path, struct squall_error *err) SQUALL_CHECK;    
 int sq_tree_remove(const char *path,
                    struct squall_error *err) SQUALL_CHECK; /* a file, or a folder and all in it; links are removed, not followed */
 int sq_file_rename(const char *from, const char *to, struct squall_error *err) SQUALL_CHECK;
+/* Swap two names in one step, so that neither is ever missing; SQUALL_EUNSUPPORTED where the file system cannot. */
+int sq_file_exchange(const char *a, const char *b, struct squall_error *err) SQUALL_CHECK;
+
+/*
+ * Wait until nobody else holds this file (it is made where it is not there), then hold it until *ret_fd is closed
+ * (sq_file_close) or the process ends. For short critical sections; where the file system has no locks, nothing is held.
+ */
+int sq_file_hold(const char *path, int *ret_fd, struct squall_error *err) SQUALL_CHECK;
 
 /* Is path a folder with something in it? false and 0 also where nothing is there. */
 int sq_folder_holds(const char *path, bool *ret_holds, struct squall_error *err) SQUALL_CHECK;

@@ -1,0 +1,177 @@
+/*
+ * See records.h: the writing side. A line carries its own checksum, so that replay tells a torn or damaged line from one that was
+ * meant; a unit's line is complete in itself, so that replay needs no line before it.
+ */
+#include "base/crc32c.h"
+#include "base/error_internal.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "convert/records.h"
+#include "io/append_file.h"
+#include <pthread.h>
+#include <string.h>
+
+struct sq_journal {
+    pthread_mutex_t lock;
+    struct sq_append_file *file;
+};
+
+static void add_line(const struct sq_json *v, struct sq_text *out)
+{
+    SQ_CLEANUP_TEXT struct sq_text json = SQ_TEXT_INIT;
+    if (!v || sq_json_write(v, false, &json, NULL)) {
+        out->failed = true;
+        return;
+    }
+    sq_text_printf(out, "%08x ", sq_crc32c(0, json.data, json.length));
+    sq_text_add_bytes(out, json.data, json.length);
+    sq_text_add(out, "\n");
+}
+
+static int append(struct sq_journal *journal, const struct sq_text *lines, struct squall_error *err)
+{
+    if (lines->failed)
+        return sq_error_memory(err, lines->length);
+    pthread_mutex_lock(&journal->lock);
+    int status = sq_append_file_add(journal->file, lines->data, lines->length, err);
+    pthread_mutex_unlock(&journal->lock);
+    return status;
+}
+
+int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *path = sq_format("%s/epoch-%06u-part-0.journal", folder, epoch);
+    struct sq_journal *journal = sq_alloc_zero(1, sizeof *journal);
+    SQ_CLEANUP_JSON struct sq_json *head = sq_json_new_object();
+    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
+    int status = path && journal ? 0 : sq_error_memory(err, sizeof *journal);
+    if (!status && (sq_json_set_int(head, "format", SQ_RECORD_FORMAT) || sq_json_set_string(head, "command", command)))
+        status = sq_error_memory(err, strlen(command));
+    if (!status)
+        status = sq_append_file_new(path, &journal->file, err);
+    if (status) {
+        sq_free(journal);
+        return status;
+    }
+    pthread_mutex_init(&journal->lock, NULL);
+    add_line(head, &line);
+    status = append(journal, &line, err);
+    if (status) {
+        sq_journal_close(journal);
+        return status;
+    }
+    *ret = journal;
+    return 0;
+}
+
+void sq_journal_close(struct sq_journal *journal)
+{
+    if (!journal)
+        return;
+    sq_append_file_close(journal->file);
+    pthread_mutex_destroy(&journal->lock);
+    sq_free(journal);
+}
+
+/* The constructors give NULL when memory is out, and append and set pass that on; one check at the end of each is enough. */
+static struct sq_json *file_json(const struct sq_record_file *file)
+{
+    struct sq_json *v = sq_json_new_array();
+    if (sq_json_append(v, sq_json_new_string(file->name)) || sq_json_append(v, sq_json_new_uint(file->size_bytes)) ||
+        sq_json_append(v, sq_json_new_int(file->mtime_ns))) {
+        sq_json_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+static struct sq_json *chunk_json(const struct sq_record_chunk *chunk)
+{
+    if (chunk->size_bytes == 0)
+        return sq_json_new_null();
+    struct sq_json *v = sq_json_new_array();
+    if (sq_json_append(v, sq_json_new_uint(chunk->size_bytes)) || sq_json_append(v, sq_json_new_uint(chunk->crc32c))) {
+        sq_json_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+static int set_ranges(struct sq_json *object, const char *key, const struct sq_ranges *set)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    sq_ranges_write(set, &text);
+    return text.failed ? SQUALL_ENOMEM : sq_json_set_string(object, key, sq_text_string(&text));
+}
+
+static struct sq_json *array_json(const struct sq_record_array *a)
+{
+    struct sq_json *v = sq_json_new_object(), *chunks = sq_json_new_array();
+    int status = v && chunks ? 0 : SQUALL_ENOMEM;
+    for (size_t i = 0; i < a->chunk_count && !status; i++)
+        status = sq_json_append(chunks, chunk_json(&a->chunks[i]));
+    if (status)
+        sq_json_free(chunks);
+    if (status || set_ranges(v, "stored", &a->stored) || (a->bad.count && set_ranges(v, "bad", &a->bad)) ||
+        sq_json_set(v, "chunks", chunks)) {
+        sq_json_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+static int fill_unit(struct sq_json *v, const struct sq_record_unit *unit)
+{
+    struct sq_json *files = sq_json_new_array(), *arrays = sq_json_new_object(), *counts = sq_json_new_array();
+    int status = files && arrays && counts ? 0 : SQUALL_ENOMEM;
+    for (size_t i = 0; i < unit->file_count && !status; i++)
+        status = sq_json_append(files, file_json(&unit->files[i]));
+    for (size_t i = 0; i < unit->array_count && !status; i++)
+        status = sq_json_set(arrays, unit->arrays[i].name, array_json(&unit->arrays[i]));
+    for (size_t i = 0; i < unit->init_count && !status; i++)
+        status = sq_json_append(counts, sq_json_new_uint(unit->field_counts[i]));
+    if (status) {
+        sq_json_free(files);
+        sq_json_free(arrays);
+        sq_json_free(counts);
+        return status;
+    }
+    /* each is the object's own once handed over, whatever comes of it */
+    int first = sq_json_set(v, "unit", sq_json_new_uint(unit->unit));
+    int second = sq_json_set(v, "files", files);
+    int third = sq_json_set(v, "arrays", arrays);
+    int fourth = sq_json_set(v, "field_counts", counts);
+    return first || second || third || fourth ? SQUALL_ENOMEM : 0;
+}
+
+int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
+    if (!v || fill_unit(v, unit))
+        return sq_error_memory(err, sizeof *unit);
+    add_line(v, &line);
+    return append(journal, &line, err);
+}
+
+int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
+    if (!v || sq_json_set(v, "invalid", sq_json_new_uint(unit)))
+        return sq_error_memory(err, sizeof unit);
+    add_line(v, &line);
+    return append(journal, &line, err);
+}
+
+int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_input *inputs, size_t count, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text lines = SQ_TEXT_INIT;
+    for (size_t i = 0; i < count; i++) {
+        SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+        if (!v || sq_json_set(v, "input", file_json(&inputs[i].file)) || sq_json_set_string(v, "what", inputs[i].what))
+            return sq_error_memory(err, sizeof *inputs);
+        add_line(v, &lines);
+    }
+    return count ? append(journal, &lines, err) : 0;
+}

@@ -1,0 +1,62 @@
+/*
+ * The layout: which arrays the store has, of which type, cut into which chunks, encoded how. It fixes the stored bytes, so a
+ * store keeps it, and a run that would make another one is refused. A *unit* is all chunks of all arrays of one step of the
+ * chunk grid along init_time.
+ */
+#ifndef SQ_CONVERT_LAYOUT_H
+#define SQ_CONVERT_LAYOUT_H
+
+#include "base/hash.h"
+#include "codec/codec.h"
+#include "convert/settings.h"
+#include "cube/cube.h"
+
+enum { SQ_LAYOUT_RANK_MAX = 8 };
+
+struct sq_layout_array {
+    const char *name;
+    unsigned rank;
+    const char *dims[SQ_LAYOUT_RANK_MAX];
+    enum sq_cube_dim kinds[SQ_LAYOUT_RANK_MAX];
+    enum squall_type type;
+    uint64_t shape[SQ_LAYOUT_RANK_MAX];  /* [0]: init times */
+    uint64_t chunks[SQ_LAYOUT_RANK_MAX]; /* elements along each dimension */
+    uint64_t grid[SQ_LAYOUT_RANK_MAX];   /* chunks along each dimension */
+    unsigned slab_rank;                  /* trailing dimensions of one field: 2 (y, x), or 1 (values) */
+    uint64_t rows, columns;              /* of one field as stored */
+    uint64_t slabs_per_init;             /* product of the dimensions between init_time and the slab */
+    uint64_t chunks_per_unit;
+    size_t element_bytes, chunk_bytes; /* of a chunk in memory */
+    struct sq_codec_chain *codecs;
+};
+
+struct sq_layout {
+    struct sq_layout_array *arrays; /* in the order of the cube's variables */
+    size_t array_count;
+    uint64_t init_chunk;         /* init times of a unit */
+    size_t unit_bytes;           /* all chunks of a unit in memory */
+    size_t chunk_limit_bytes;    /* the largest chunk in memory */
+    size_t encoded_limit_bytes;  /* the largest bound on an encoded chunk */
+    struct sq_json *description; /* what a store keeps of it */
+    char id[SQ_HASH_TEXT_BYTES];
+};
+
+/*
+ * Apply the settings to the cube. init_chunk: of the store that is there, for init_time=all; 0: a new store.
+ * *ret: sq_layout_done; it points into the cube.
+ * Errors: SQUALL_EINVAL (an option that names no dimension or variable: which there are; a chunk beyond its codec's limit).
+ */
+int sq_layout_make(const struct sq_settings *settings, const struct sq_cube *cube, uint64_t init_chunk, struct sq_layout *ret,
+                   struct squall_error *err) SQUALL_CHECK;
+void sq_layout_done(struct sq_layout *layout);
+/* The index along every dimension of a unit's chunk (in C order over the grid behind init_time). ret: a->rank numbers. */
+void sq_layout_chunk_index(const struct sq_layout_array *a, uint64_t unit, uint64_t chunk, uint64_t *ret);
+/* The settings' own part of a description, without the arrays: known before any source is read. *ret: the caller's. */
+int sq_layout_describe_settings(const struct sq_settings *settings, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
+/*
+ * SQUALL_EREFUSED naming the first setting in which the store's description differs from the one asked for. A description
+ * without "arrays" is compared as far as it goes.
+ */
+int sq_layout_compare(const struct sq_json *stored, const struct sq_json *asked, struct squall_error *err) SQUALL_CHECK;
+
+#endif

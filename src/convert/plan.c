@@ -1,0 +1,204 @@
+/*
+ * Planning: settings → what is at the destination → scan → assemble → layout → units. The cheap refusals come first, so that a
+ * wrong option or a store of another layout costs no scan.
+ */
+#include "convert/plan.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/lock.h"
+#include "convert/report.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kind, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    if (!plan->events.message)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    pthread_mutex_lock(&plan->say_lock);
+    plan->events.message(plan->events.user, kind, line);
+    pthread_mutex_unlock(&plan->say_lock);
+}
+
+/* ---- the destination ------------------------------------------------------------------------------------------------------------- */
+
+/* To replace a store, the new one is built in ".NAME.squall-new" beside it. */
+static int find_target(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    const char *destination = plan->settings.destination, *name = sq_path_name(destination);
+    plan->target = plan->replaces ? sq_format("%.*s.%s.squall-new", (int)(name - destination), destination, name) : sq_strdup(destination);
+    return plan->target ? 0 : sq_error_memory(err, strlen(destination));
+}
+
+/* --overwrite: only a store of squall's is replaced, by one that begins from nothing. */
+static int look_at_destination(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    SQ_TRY(sq_store_state_read(plan->settings.destination, &plan->state, err));
+    SQ_TRY(sq_lock_look(plan->state.records_folder, err));
+    plan->replaces = plan->settings.overwrite && plan->state.exists;
+    SQ_TRY(find_target(plan, err));
+    if (!plan->replaces)
+        return 0;
+    sq_store_state_done(&plan->state);
+    plan->state.records_folder = sq_records_folder(plan->target);
+    return plan->state.records_folder ? 0 : sq_error_memory(err, strlen(plan->target));
+}
+
+/* The settings alone, before any source is read. */
+static int compare_settings(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    struct sq_json *asked = NULL;
+    if (!plan->state.exists)
+        return 0;
+    SQ_TRY(sq_layout_describe_settings(&plan->settings, &asked, err));
+    int status = sq_layout_compare(plan->state.layout, asked, err);
+    sq_json_free(asked);
+    return status;
+}
+
+/* ---- scan and assemble ----------------------------------------------------------------------------------------------------------- */
+
+static int scan(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    const struct sq_settings *s = &plan->settings;
+    SQ_TRY(sq_source_list_make(s->sources, s->source_count, s->destination, &plan->sources, err));
+    if (plan->sources.passed_over)
+        sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%zu files and folders passed over (hidden, Zarr stores, side files)",
+                    plan->sources.passed_over);
+    SQ_TRY(sq_grib_index_build((const char *const *)plan->sources.paths, plan->sources.count, plan->ctx->threads, plan->ctx->cancelled,
+                               plan->ctx->user, &plan->index, err));
+    sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%zu fields in %zu files", plan->index.field_count, plan->index.file_count);
+    SQ_TRY(sq_plan_damage(plan, err));
+    for (size_t i = 0; i < plan->inputs.count; i++) {
+        const struct sq_input *input = &plan->inputs.items[i];
+        sq_plan_say(plan, input->known ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, "%s: %s", plan->index.files[input->file].path,
+                    input->what);
+    }
+    return 0;
+}
+
+static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    const struct sq_settings *s = &plan->settings;
+    const struct sq_cube_options options = {
+        .select = s->select,
+        .select_count = s->select_count,
+        .rename = s->rename,
+        .rename_count = s->rename_count,
+        .every_s = s->every_s,
+        .stack = s->stack,
+        .stack_name = s->stack_name,
+        .coarsen_y = s->coarsen_y,
+        .coarsen_x = s->coarsen_x,
+        .schema = plan->state.schema,
+    };
+    SQ_TRY(sq_cube_build(&plan->index, &options, &plan->cube, err));
+    if (plan->cube.init_count < plan->state.init_count)
+        return sq_error(err, SQUALL_EREFUSED, "the store has %llu init times, and the sources would make it %zu",
+                        (unsigned long long)plan->state.init_count, plan->cube.init_count);
+    size_t damage = plan->inputs.count;
+    bool news = false;
+    SQ_TRY(sq_plan_ignored(plan, err));
+    for (size_t i = damage; i < plan->inputs.count; i++)
+        news = news || !plan->inputs.items[i].known;
+    for (size_t i = 0; i < plan->cube.warning_count; i++)
+        sq_plan_say(plan, news ? SQUALL_CONVERT_WARNING : SQUALL_CONVERT_NOTE, "%s", plan->cube.warnings[i]);
+    for (size_t i = 0; i < plan->cube.note_count; i++)
+        sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%s", plan->cube.notes[i]);
+    return 0;
+}
+
+static int lay_out(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    SQ_TRY(sq_layout_make(&plan->settings, &plan->cube, plan->state.init_chunk, &plan->layout, err));
+    if (plan->state.exists)
+        SQ_TRY(sq_layout_compare(plan->state.layout, plan->layout.description, err));
+    plan->setting = (struct sq_unit_setting){
+        .ctx = plan->ctx,
+        .index = &plan->index,
+        .cube = &plan->cube,
+        .layout = &plan->layout,
+        .overflow = plan->settings.overflow,
+        .coarsen_y = plan->settings.coarsen_y,
+        .coarsen_x = plan->settings.coarsen_x,
+    };
+    return 0;
+}
+
+static void add_up_bytes(struct squall_convert_plan *plan)
+{
+    for (size_t i = 0; i < plan->unit_count; i++) {
+        const struct sq_planned_unit *unit = &plan->units[i];
+        if (unit->todo != SQ_TODO_WRITE && unit->todo != SQ_TODO_REDO)
+            continue;
+        for (size_t k = 0; k < unit->place_count; k++)
+            plan->bytes_in += plan->index.fields[plan->cube.places[unit->first_place + k].field].size_bytes;
+    }
+}
+
+static void say_unit(struct squall_convert_plan *plan, const struct sq_planned_unit *unit)
+{
+    SQ_CLEANUP_TEXT struct sq_text name = SQ_TEXT_INIT;
+    sq_report_unit_name(plan, unit->unit, &name);
+    sq_plan_say(plan, SQUALL_CONVERT_WARNING, "%s: %s", sq_text_string(&name), unit->why);
+}
+
+static int make_plan(struct squall_convert_plan *plan, const struct squall_convert_options *options, struct squall_error *err)
+{
+    SQ_TRY(sq_settings_parse(options, &plan->settings, err));
+    SQ_TRY(look_at_destination(plan, err));
+    SQ_TRY(compare_settings(plan, err));
+    SQ_TRY(scan(plan, err));
+    SQ_TRY(assemble(plan, err));
+    SQ_TRY(lay_out(plan, err));
+    SQ_TRY(sq_plan_units(plan, err));
+    for (size_t i = 0; i < plan->unit_count; i++)
+        if (plan->units[i].todo == SQ_TODO_KEEP || plan->units[i].todo == SQ_TODO_STRICT)
+            say_unit(plan, &plan->units[i]);
+    add_up_bytes(plan);
+    return sq_plan_memory(plan, err);
+}
+
+int squall_convert_plan_new(squall_context *ctx, const struct squall_convert_options *options, const struct squall_convert_events *events,
+                            squall_convert_plan **ret, struct squall_error *err)
+{
+    struct squall_convert_plan *plan = sq_alloc_zero(1, sizeof *plan);
+    if (!plan)
+        return sq_error_memory(err, sizeof *plan);
+    plan->ctx = ctx;
+    pthread_mutex_init(&plan->say_lock, NULL);
+    if (events)
+        plan->events = *events;
+    int status = make_plan(plan, options, err);
+    if (status) {
+        squall_convert_plan_free(plan);
+        return status;
+    }
+    *ret = plan;
+    return 0;
+}
+
+void squall_convert_plan_free(squall_convert_plan *plan)
+{
+    if (!plan)
+        return;
+    for (size_t i = 0; i < plan->unit_count; i++)
+        sq_free(plan->units[i].why);
+    sq_free(plan->units);
+    sq_input_list_done(&plan->inputs);
+    sq_layout_done(&plan->layout);
+    sq_cube_done(&plan->cube);
+    sq_grib_index_done(&plan->index);
+    sq_source_list_done(&plan->sources);
+    sq_store_state_done(&plan->state);
+    sq_settings_done(&plan->settings);
+    sq_free(plan->target);
+    pthread_mutex_destroy(&plan->say_lock);
+    sq_free(plan);
+}

@@ -1,0 +1,91 @@
+/* A conversion planned: what squall_convert_plan holds, and the parts of planning that have files of their own. */
+#ifndef SQ_CONVERT_PLAN_H
+#define SQ_CONVERT_PLAN_H
+
+#include "convert/layout.h"
+#include "convert/settings.h"
+#include "convert/sources.h"
+#include "convert/store_state.h"
+#include "convert/unit.h"
+#include <pthread.h>
+
+enum sq_todo {
+    SQ_TODO_NOTHING, /* its record says that all the sources' fields are there */
+    SQ_TODO_WRITE,   /* no record: a new unit, or one that a killed run left */
+    SQ_TODO_REDO,    /* recorded, but the sources hold more or something else */
+    SQ_TODO_KEEP,    /* a redo would lose what is stored: left as it is */
+    SQ_TODO_STRICT,  /* --strict: has a bad input */
+};
+
+/* A unit of which the sources hold fields. */
+struct sq_planned_unit {
+    uint64_t unit;
+    size_t first_place, place_count; /* of the cube's */
+    enum sq_todo todo;
+    char *why;                           /* for REDO, KEEP and STRICT: a line for the user; else NULL */
+    const struct sq_record_unit *record; /* NULL: none */
+    bool flags_differ;                   /* only with SQ_TODO_NOTHING: a run was killed between record and flags */
+};
+
+/* An input that is bad or ignored. */
+struct sq_input {
+    uint32_t file; /* row of the index's files */
+    char *what;
+    uint64_t field_count; /* that are ignored for it; 0: damage */
+    bool is_bad;          /* damage, as opposed to a field left out */
+    bool known;           /* the records tell of it */
+};
+
+struct sq_input_list {
+    struct sq_input *items;
+    size_t count, capacity;
+};
+
+struct squall_convert_plan {
+    const struct squall_context *ctx;
+    struct squall_convert_events events;
+    struct sq_settings settings;
+    char *target;                /* where the store is built: the destination, or, to replace one, a folder beside it */
+    bool replaces;               /* the destination's store goes when the target is complete */
+    struct sq_store_state state; /* of the target */
+    struct sq_source_list sources;
+    struct sq_grib_index index;
+    struct sq_cube cube;
+    struct sq_layout layout;
+    struct sq_unit_setting setting;
+    struct sq_planned_unit *units; /* ascending */
+    size_t unit_count;
+    struct sq_input_list inputs;
+    uint64_t bytes_in;   /* of GRIB, of the units to do */
+    uint64_t peak_bytes; /* of memory */
+    size_t slot_count;   /* buffers for encoded chunks */
+    bool spread_chunks;  /* encode several chunks at a time; else one, its blocks in parallel */
+    bool carried_out;
+    pthread_mutex_t say_lock; /* around every event and the numbers that they tell */
+};
+
+/* todo.c: fill plan->units. */
+int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+/* Does the record have a field stored that the unit, as it was loaded, lacks? */
+bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const struct sq_unit *unit);
+
+/* inputs.c: the damage that the scan met; the fields that the cube left out. */
+int sq_plan_damage(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+int sq_plan_ignored(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+/* input.what is taken, whatever comes of it (NULL: out of memory); whether it is known is found here. */
+int sq_input_add(struct sq_input_list *list, const struct sq_records *records, const struct sq_grib_index *index, struct sq_input input,
+                 struct squall_error *err) SQUALL_CHECK;
+struct sq_record_file sq_record_file_of(const struct sq_grib_file *file);
+void sq_input_list_done(struct sq_input_list *list);
+
+/* memory.c: how much the plan needs; SQUALL_ENOMEM where that is more than the context allows. */
+int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+
+/* prepare.c: publish layout.json, coordinates, flags and metadata. */
+int sq_plan_prepare(const struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+
+/* Tell the user. */
+__attribute__((format(printf, 3, 4))) void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kind, const char *format,
+                                                       ...);
+
+#endif

@@ -1,0 +1,183 @@
+/* The plan for a person and for a program: what would be written, what it takes, what is left out and why. */
+#include "array/dtype.h"
+#include "base/error_internal.h"
+#include "convert/report.h"
+#include <string.h>
+
+struct todo_counts {
+    uint64_t of[SQ_TODO_STRICT + 1];
+    uint64_t bytes_out; /* of chunks in memory, before they are encoded */
+};
+
+static struct todo_counts count_todo(const struct squall_convert_plan *plan)
+{
+    struct todo_counts n = {0};
+    for (size_t i = 0; i < plan->unit_count; i++)
+        n.of[plan->units[i].todo]++;
+    n.bytes_out = (n.of[SQ_TODO_WRITE] + n.of[SQ_TODO_REDO]) * plan->layout.unit_bytes;
+    return n;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
+
+static int set_uint(struct sq_json *object, const char *key, uint64_t value)
+{
+    return sq_json_set(object, key, sq_json_new_uint(value));
+}
+
+static int set_time(struct sq_json *object, const char *key, int64_t seconds)
+{
+    char text[SQ_TIME_TEXT_BYTES];
+    sq_time_text(seconds, text);
+    return sq_json_set_string(object, key, text);
+}
+
+static int set_numbers(struct sq_json *object, const char *key, const uint64_t *numbers, size_t count)
+{
+    struct sq_json *v = sq_json_new_array();
+    for (size_t i = 0; v && i < count; i++) {
+        if (sq_json_append(v, sq_json_new_uint(numbers[i]))) {
+            sq_json_free(v);
+            return SQUALL_ENOMEM;
+        }
+    }
+    return sq_json_set(object, key, v);
+}
+
+static struct sq_json *array_json(const struct sq_layout_array *a)
+{
+    struct sq_json *v = sq_json_new_object();
+    if (!v || sq_json_set_string(v, "name", a->name) || sq_json_set_string(v, "dtype", sq_type_name(a->type)) ||
+        sq_json_set(v, "dims", sq_report_texts((char *const *)a->dims, a->rank)) || set_numbers(v, "shape", a->shape, a->rank) ||
+        set_numbers(v, "chunks", a->chunks, a->rank) || set_uint(v, "chunk_bytes", a->chunk_bytes) ||
+        sq_json_set_string(v, "codec", sq_codec_chain_text(a->codecs))) {
+        sq_json_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+static int set_arrays(const struct squall_convert_plan *plan, struct sq_json *report)
+{
+    struct sq_json *v = sq_json_new_array();
+    for (size_t i = 0; v && i < plan->layout.array_count; i++) {
+        if (sq_json_append(v, array_json(&plan->layout.arrays[i]))) {
+            sq_json_free(v);
+            return SQUALL_ENOMEM;
+        }
+    }
+    return sq_json_set(report, "arrays", v);
+}
+
+static int set_init_time(const struct squall_convert_plan *plan, struct sq_json *report)
+{
+    const struct sq_cube *cube = &plan->cube;
+    struct sq_json *v = sq_json_new_object();
+    if (!v || set_time(v, "first", cube->init_times_s[0]) || set_time(v, "last", cube->init_times_s[cube->init_count - 1]) ||
+        set_uint(v, "count", cube->init_count) || sq_json_set_int(v, "cadence_seconds", cube->cadence_s)) {
+        sq_json_free(v);
+        return SQUALL_ENOMEM;
+    }
+    return sq_json_set(report, "init_time", v);
+}
+
+static int set_units(const struct squall_convert_plan *plan, struct sq_json *report)
+{
+    struct todo_counts n = count_todo(plan);
+    struct sq_json *v = sq_json_new_object();
+    if (!v || set_uint(v, "write", n.of[SQ_TODO_WRITE]) || set_uint(v, "redo", n.of[SQ_TODO_REDO]) ||
+        set_uint(v, "done", n.of[SQ_TODO_NOTHING]) || set_uint(v, "left", n.of[SQ_TODO_KEEP] + n.of[SQ_TODO_STRICT])) {
+        sq_json_free(v);
+        return SQUALL_ENOMEM;
+    }
+    return sq_json_set(report, "units", v);
+}
+
+static int set_all(const struct squall_convert_plan *plan, struct sq_json *v)
+{
+    const struct sq_cube *cube = &plan->cube;
+    const char *kind = plan->replaces ? "replace" : plan->state.exists ? "append" : "new";
+    if (sq_json_set_string(v, "destination", plan->settings.destination) || sq_json_set_string(v, "kind", kind) ||
+        set_uint(v, "files", plan->index.file_count) || sq_report_fields(plan, v) || set_init_time(plan, v) || set_arrays(plan, v) ||
+        set_units(plan, v) || set_uint(v, "holes", cube->holes) || set_uint(v, "bytes_in", plan->bytes_in) ||
+        set_uint(v, "bytes_out_decoded", count_todo(plan).bytes_out) || set_uint(v, "peak_memory_bytes", plan->peak_bytes) ||
+        sq_json_set_string(v, "layout_id", plan->layout.id) || sq_report_inputs(plan, v) ||
+        sq_json_set(v, "warnings", sq_report_texts(cube->warnings, cube->warning_count)) ||
+        sq_json_set(v, "notes", sq_report_texts(cube->notes, cube->note_count)))
+        return SQUALL_ENOMEM;
+    return 0;
+}
+
+int squall_convert_plan_json(const squall_convert_plan *plan, char **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    if (!v || set_all(plan, v))
+        return sq_error_memory(err, sizeof(void *));
+    return sq_json_for_caller(v, ret, err);
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------------------------ */
+
+static void array_line(const struct sq_layout_array *a, struct sq_text *out)
+{
+    sq_text_printf(out, "  %s %s (", a->name, sq_type_name(a->type));
+    for (unsigned d = 0; d < a->rank; d++)
+        sq_text_printf(out, "%s%s %llu", d ? ", " : "", a->dims[d], (unsigned long long)a->shape[d]);
+    sq_text_add(out, "), chunks ");
+    for (unsigned d = 0; d < a->rank; d++)
+        sq_text_printf(out, "%s%llu", d ? " × " : "", (unsigned long long)a->chunks[d]);
+    sq_text_add(out, "\n");
+}
+
+static void unit_lines(const struct squall_convert_plan *plan, struct sq_text *out)
+{
+    struct todo_counts n = count_todo(plan);
+    char in[SQ_SIZE_TEXT_BYTES], decoded[SQ_SIZE_TEXT_BYTES], memory[SQ_SIZE_TEXT_BYTES];
+    sq_size_text(plan->bytes_in, in);
+    sq_size_text(n.bytes_out, decoded);
+    sq_size_text(plan->peak_bytes, memory);
+    sq_text_printf(out, "units: %llu to write, %llu to write again, %llu done already, %llu left as they are\n",
+                   (unsigned long long)n.of[SQ_TODO_WRITE], (unsigned long long)n.of[SQ_TODO_REDO],
+                   (unsigned long long)n.of[SQ_TODO_NOTHING], (unsigned long long)(n.of[SQ_TODO_KEEP] + n.of[SQ_TODO_STRICT]));
+    for (size_t i = 0; i < plan->unit_count; i++) {
+        if (!plan->units[i].why)
+            continue;
+        sq_text_add(out, "  ");
+        sq_report_unit_name(plan, plan->units[i].unit, out);
+        sq_text_printf(out, ": %s\n", plan->units[i].why);
+    }
+    sq_text_printf(out, "%s of GRIB in, %s out before compression, at most %s of memory\n", in, decoded, memory);
+}
+
+int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text out = SQ_TEXT_INIT;
+    const struct sq_cube *cube = &plan->cube;
+    struct sq_field_counts n = sq_report_field_counts(plan);
+    char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
+    sq_time_text(cube->init_times_s[0], first);
+    sq_time_text(cube->init_times_s[cube->init_count - 1], last);
+    sq_text_printf(&out, "%s (%s)\n", plan->settings.destination,
+                   plan->replaces       ? "replaces the store that is there"
+                   : plan->state.exists ? "is added to"
+                                        : "new");
+    sq_text_printf(&out, "%llu fields in %zu files: %llu placed, %llu ignored, %llu duplicates, %llu not selected\n",
+                   (unsigned long long)n.found, plan->index.file_count, (unsigned long long)n.placed, (unsigned long long)n.ignored,
+                   (unsigned long long)n.duplicates, (unsigned long long)n.not_selected);
+    sq_text_printf(&out, "init_time: %zu, %s to %s\n", cube->init_count, first, last);
+    for (size_t i = 0; i < plan->layout.array_count; i++)
+        array_line(&plan->layout.arrays[i], &out);
+    if (plan->layout.array_count)
+        sq_text_printf(&out, "codec: %s\n", sq_codec_chain_text(plan->layout.arrays[0].codecs));
+    unit_lines(plan, &out);
+    for (size_t i = 0; i < cube->warning_count; i++)
+        sq_text_printf(&out, "%s\n", cube->warnings[i]);
+    for (size_t i = 0; i < cube->note_count; i++)
+        sq_text_printf(&out, "%s\n", cube->notes[i]);
+    sq_report_input_lines(plan, &out);
+    char *copy = sq_text_for_caller(&out);
+    if (!copy)
+        return sq_error_memory(err, out.length);
+    *ret = copy;
+    return 0;
+}

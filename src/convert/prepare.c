@@ -1,0 +1,162 @@
+/*
+ * What makes an empty folder a store, and a store one that has room for more runs: layout.json first, so that a killed run is
+ * known as one; then coordinates; then the arrays' metadata, the root's last. All of it is left alone where it says the same
+ * already.
+ */
+#include "array/dtype.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/flags.h"
+#include "convert/plan.h"
+#include "squall/version.h"
+#include "store/zarr_writer.h"
+#include <string.h>
+
+enum { INIT_TIME_CHUNK = 4096, COORDINATE_RANK_MAX = 3 };
+
+static const char COORDINATE_CODEC[] = "zstd:level=3";
+
+/* A coordinate or flag with what its description points at. */
+struct small_array {
+    struct sq_store_array array;
+    uint64_t chunks[COORDINATE_RANK_MAX];
+    struct sq_codec_chain *codecs;
+    struct sq_json *attributes; /* only the flags' own */
+};
+
+struct metadata {
+    struct small_array *small;
+    size_t small_count;
+    struct sq_store_array *all;
+    size_t count;
+};
+
+static void metadata_done(struct metadata *m)
+{
+    for (size_t i = 0; i < m->small_count; i++) {
+        sq_codec_chain_free(m->small[i].codecs);
+        sq_json_free(m->small[i].attributes);
+    }
+    sq_free(m->small);
+    sq_free(m->all);
+}
+
+static size_t bytes_of(enum squall_type type, unsigned rank, const uint64_t *chunks)
+{
+    size_t bytes = sq_type_size(type); /* 0 for strings, whose chunks have no fixed size */
+    for (unsigned d = 0; d < rank; d++)
+        bytes *= chunks[d];
+    return bytes;
+}
+
+static int describe_coordinate(const struct sq_cube_coordinate *c, struct small_array *s, struct squall_error *err)
+{
+    if (c->rank > COORDINATE_RANK_MAX)
+        return sq_error(err, SQUALL_EINVAL, "coordinate %s has %u dimensions", c->name, c->rank);
+    for (unsigned d = 0; d < c->rank; d++)
+        s->chunks[d] = c->along_init && d == 0 ? INIT_TIME_CHUNK : c->shape[d] ? c->shape[d] : 1;
+    s->array = (struct sq_store_array){
+        .name = c->name,
+        .type = c->type,
+        .rank = c->rank,
+        .shape = c->shape,
+        .chunks = s->chunks,
+        .dims = (const char *const *)c->dims,
+        .attributes = c->attributes,
+    };
+    SQ_TRY(sq_codec_chain_parse(COORDINATE_CODEC, c->type, bytes_of(c->type, c->rank, s->chunks), &s->codecs, err));
+    s->array.codecs = s->codecs;
+    return 0;
+}
+
+static int describe_flag(const char *name, enum squall_type type, const char *long_name, const uint64_t *shape, struct small_array *s,
+                         struct squall_error *err)
+{
+    static const char *const DIMS[] = {"init_time"};
+    s->chunks[0] = 1;
+    s->attributes = sq_json_new_object();
+    if (!s->attributes || sq_json_set_string(s->attributes, "long_name", long_name))
+        return sq_error_memory(err, strlen(long_name));
+    SQ_TRY(sq_codec_chain_parse("none", type, sq_type_size(type), &s->codecs, err));
+    s->array = (struct sq_store_array){
+        .name = name,
+        .type = type,
+        .rank = 1,
+        .shape = shape,
+        .chunks = s->chunks,
+        .dims = DIMS,
+        .attributes = s->attributes,
+        .codecs = s->codecs,
+    };
+    return 0;
+}
+
+static int describe_small(const struct squall_convert_plan *plan, const uint64_t *init_shape, struct metadata *m, struct squall_error *err)
+{
+    const struct sq_cube *cube = &plan->cube;
+    for (size_t i = 0; i < cube->coordinate_count; i++)
+        SQ_TRY(describe_coordinate(&cube->coordinates[i], &m->small[m->small_count++], err));
+    SQ_TRY(describe_flag(SQ_FLAG_EXISTS, SQUALL_BOOL, "whether all fields of the run that the sources held are stored", init_shape,
+                         &m->small[m->small_count++], err));
+    return describe_flag(SQ_FLAG_COUNT, SQUALL_INT32, "number of fields of the run that are stored", init_shape,
+                         &m->small[m->small_count++], err);
+}
+
+static int describe_all(const struct squall_convert_plan *plan, const uint64_t *init_shape, struct metadata *m, struct squall_error *err)
+{
+    const struct sq_cube *cube = &plan->cube;
+    m->small = sq_alloc_zero(cube->coordinate_count + 2, sizeof *m->small);
+    m->all = sq_alloc_zero(cube->coordinate_count + 2 + plan->layout.array_count, sizeof *m->all);
+    if (!m->small || !m->all)
+        return sq_error_memory(err, cube->coordinate_count * sizeof *m->small);
+    SQ_TRY(describe_small(plan, init_shape, m, err));
+    for (size_t i = 0; i < plan->layout.array_count; i++) {
+        const struct sq_layout_array *a = &plan->layout.arrays[i];
+        m->all[m->count++] = (struct sq_store_array){
+            .name = a->name,
+            .type = a->type,
+            .rank = a->rank,
+            .shape = a->shape,
+            .chunks = a->chunks,
+            .dims = a->dims,
+            .attributes = cube->variables[i].attributes,
+            .codecs = a->codecs,
+        };
+    }
+    for (size_t i = 0; i < m->small_count; i++)
+        m->all[m->count++] = m->small[i].array;
+    return 0;
+}
+
+/* The cube's attributes and history: what made the bytes, without anything that would differ from run to run. */
+static int root_attributes(const struct squall_convert_plan *plan, struct sq_json **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *history =
+        sq_format("squall %s: convert%s%s", SQUALL_VERSION, *plan->settings.text ? " " : "", plan->settings.text);
+    struct sq_json *attributes = sq_json_copy(plan->cube.attributes);
+    if (!history || !attributes || sq_json_set_string(attributes, "history", history)) {
+        sq_json_free(attributes);
+        return sq_error_memory(err, strlen(plan->settings.text));
+    }
+    *ret = attributes;
+    return 0;
+}
+
+int sq_plan_prepare(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    const struct sq_cube *cube = &plan->cube;
+    __attribute__((cleanup(metadata_done))) struct metadata m = {0};
+    const uint64_t init_shape[1] = {cube->init_count};
+    struct sq_json *made = NULL;
+    SQ_TRY(describe_all(plan, init_shape, &m, err));
+    SQ_TRY(root_attributes(plan, &made, err));
+    SQ_CLEANUP_JSON struct sq_json *attributes = made;
+    made = NULL;
+    SQ_TRY(sq_cube_schema(cube, &made, err));
+    SQ_CLEANUP_JSON struct sq_json *schema = made;
+    SQ_TRY(sq_store_state_write(plan->state.records_folder, plan->layout.description, plan->layout.id, schema, cube->init_times_s,
+                                cube->init_count, plan->layout.init_chunk, err));
+    for (size_t i = 0; i < cube->coordinate_count; i++)
+        SQ_TRY(sq_store_write_array(plan->target, &m.small[i].array, cube->coordinates[i].values, err));
+    return sq_store_publish_metadata(plan->target, attributes, m.all, m.count, err);
+}

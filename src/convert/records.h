@@ -1,0 +1,85 @@
+/*
+ * What a store remembers of how it was made, in STORE/chunk_exists/.squall/: `layout.json` (layout.h), `lock`, and journals.
+ * A journal is lines of "CRC32C JSON"; each start that writes opens one of its own, named by epoch and part, and of two
+ * records of a unit the one that comes later (epoch, then line) holds. A torn last line is a crash's and is passed over.
+ */
+#ifndef SQ_CONVERT_RECORDS_H
+#define SQ_CONVERT_RECORDS_H
+
+#include "base/arena.h"
+#include "convert/ranges.h"
+#include "sys/file.h"
+#include <stdbool.h>
+
+enum { SQ_RECORD_FORMAT = 1 }; /* part of the layout id */
+
+/* A source file as it was: known again by these three, wherever it lies. */
+struct sq_record_file {
+    const char *name; /* the last part of its path */
+    uint64_t size_bytes;
+    int64_t mtime_ns;
+};
+
+struct sq_record_chunk {
+    uint64_t size_bytes; /* 0: not stored, since no field touches it */
+    uint32_t crc32c;
+};
+
+/* One array's part in a unit. */
+struct sq_record_array {
+    const char *name;
+    struct sq_ranges stored;        /* slabs with a field: (init within the unit) × slabs of one init + slab */
+    struct sq_ranges bad;           /* slabs whose field could not be decoded */
+    struct sq_record_chunk *chunks; /* C order over the array's chunk grid behind init_time */
+    size_t chunk_count;
+};
+
+struct sq_record_unit {
+    uint64_t unit;
+    bool valid;                   /* false: being redone when the run ended; the rest says what was stored before */
+    struct sq_record_file *files; /* that gave fields */
+    size_t file_count;
+    struct sq_record_array *arrays;
+    size_t array_count;
+    uint32_t *field_counts; /* of each init time of the unit */
+    size_t init_count;
+};
+
+/* An input that was bad or ignored, met before. */
+struct sq_record_input {
+    struct sq_record_file file;
+    const char *what;
+};
+
+struct sq_records {
+    struct sq_record_unit *units; /* ascending, one a unit */
+    size_t unit_count;
+    struct sq_record_input *inputs; /* sorted */
+    size_t input_count;
+    unsigned last_epoch;
+    const char *command; /* that the last run was started with; NULL: none told */
+    struct sq_arena *arena;
+};
+
+/* "STORE/chunk_exists/.squall"; NULL: out of memory. sq_free. */
+char *sq_records_folder(const char *store) __attribute__((warn_unused_result));
+/* Replay the journals; a folder without any gives empty records. *ret: sq_records_done. SQUALL_ECORRUPT names file and line. */
+int sq_records_load(const char *folder, struct sq_records *ret, struct squall_error *err) SQUALL_CHECK;
+void sq_records_done(struct sq_records *records);
+/* NULL: none. */
+const struct sq_record_unit *sq_records_unit(const struct sq_records *records, uint64_t unit);
+const struct sq_record_array *sq_record_array_of(const struct sq_record_unit *unit, const char *name);
+bool sq_record_has_file(const struct sq_record_unit *unit, const struct sq_record_file *file);
+bool sq_records_know_input(const struct sq_records *records, const struct sq_record_input *input);
+
+/* Writing. Every addition is durable when it returns; the functions may be called from several threads. */
+struct sq_journal;
+/* command: how to start this run again, for `squall status`. *ret: sq_journal_close. */
+int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err) SQUALL_CHECK;
+int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err) SQUALL_CHECK;
+int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squall_error *err) SQUALL_CHECK;
+int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_input *inputs, size_t count,
+                          struct squall_error *err) SQUALL_CHECK;
+void sq_journal_close(struct sq_journal *journal); /* NULL is accepted */
+
+#endif

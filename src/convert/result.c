@@ -1,0 +1,219 @@
+/* What a run did: the numbers, and the report for a person and for a program. */
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/report.h"
+#include "convert/write.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct partial {
+    uint32_t *counts; /* fields stored of each init time, those of earlier runs too */
+    uint32_t usual;
+    uint64_t count;
+};
+
+static int count_partial(const struct sq_run *run, struct partial *p, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    uint64_t init_count = plan->cube.init_count, init_chunk = plan->layout.init_chunk;
+    SQ_CLEANUP_FREE uint32_t *sorted = sq_alloc(init_count, sizeof *sorted);
+    p->counts = sq_alloc(init_count, sizeof *p->counts);
+    if (!sorted || !p->counts)
+        return sq_error_memory(err, init_count * sizeof *sorted);
+    sq_count_fields(&plan->state.records, init_chunk, init_count, p->counts);
+    for (size_t i = 0; i < plan->unit_count; i++)
+        for (size_t k = 0; run->records[i] && k < run->records[i]->init_count; k++)
+            p->counts[plan->units[i].unit * init_chunk + k] = run->records[i]->field_counts[k];
+    memcpy(sorted, p->counts, init_count * sizeof *sorted);
+    p->usual = sq_usual_count(sorted, init_count);
+    for (uint64_t i = 0; i < init_count; i++)
+        p->count += p->counts[i] > 0 && p->counts[i] < p->usual;
+    return 0;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
+
+static int set_uint(struct sq_json *object, const char *key, uint64_t value)
+{
+    return sq_json_set(object, key, sq_json_new_uint(value));
+}
+
+static int set_units(const struct sq_run *run, struct sq_json *report)
+{
+    struct sq_json *v = sq_json_new_object();
+    if (!v || set_uint(v, "done", run->totals.units_done) || set_uint(v, "skipped", run->totals.units_skipped) ||
+        set_uint(v, "failed", run->totals.units_failed)) {
+        sq_json_free(v);
+        return SQUALL_ENOMEM;
+    }
+    return sq_json_set(report, "units", v);
+}
+
+static struct sq_json *failed_json(const struct sq_run *run, size_t which)
+{
+    SQ_CLEANUP_TEXT struct sq_text name = SQ_TEXT_INIT;
+    struct sq_json *v = sq_json_new_object();
+    sq_report_unit_name(run->plan, run->plan->units[which].unit, &name);
+    if (!v || sq_json_set_string(v, "unit", sq_text_string(&name)) || sq_json_set_string(v, "why", run->failures[which])) {
+        sq_json_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+static int set_failed(const struct sq_run *run, struct sq_json *report)
+{
+    struct sq_json *v = sq_json_new_array();
+    for (size_t i = 0; v && i < run->plan->unit_count; i++) {
+        if (run->failures[i] && sq_json_append(v, failed_json(run, i))) {
+            sq_json_free(v);
+            return SQUALL_ENOMEM;
+        }
+    }
+    return sq_json_set(report, "failed", v);
+}
+
+static struct sq_json *partial_json(int64_t init_time_s, uint32_t count)
+{
+    char text[SQ_TIME_TEXT_BYTES];
+    struct sq_json *v = sq_json_new_object();
+    sq_time_text(init_time_s, text);
+    if (!v || sq_json_set_string(v, "init_time", text) || set_uint(v, "fields", count)) {
+        sq_json_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+static int set_partial(const struct sq_run *run, const struct partial *p, struct sq_json *report)
+{
+    struct sq_json *v = sq_json_new_array();
+    for (uint64_t i = 0; v && i < run->plan->cube.init_count; i++) {
+        bool partial = p->counts[i] > 0 && p->counts[i] < p->usual;
+        if (partial && sq_json_append(v, partial_json(run->plan->cube.init_times_s[i], p->counts[i]))) {
+            sq_json_free(v);
+            return SQUALL_ENOMEM;
+        }
+    }
+    int first = sq_json_set(report, "partial", v);
+    return first ? first : set_uint(report, "usual_field_count", p->usual);
+}
+
+static int report_json(const struct sq_run *run, const struct partial *p, bool news, char **ret, struct squall_error *err)
+{
+    const struct sq_cube *cube = &run->plan->cube;
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    if (!v || sq_json_set_string(v, "destination", run->plan->settings.destination) || set_units(run, v) ||
+        sq_report_fields(run->plan, v) || set_uint(v, "fields_written", run->totals.fields_written) ||
+        set_uint(v, "bytes_in", run->totals.bytes_in) || set_uint(v, "bytes_out", run->totals.bytes_out) || set_partial(run, p, v) ||
+        set_failed(run, v) || sq_report_inputs(run->plan, v) ||
+        sq_json_set(v, "warnings", sq_report_texts(cube->warnings, cube->warning_count)) ||
+        sq_json_set(v, "notes", sq_report_texts(cube->notes, cube->note_count)) || sq_json_set(v, "news", sq_json_new_bool(news)))
+        return sq_error_memory(err, sizeof(void *));
+    return sq_json_for_caller(v, ret, err);
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------------------------ */
+
+static void partial_lines(const struct sq_run *run, const struct partial *p, struct sq_text *out)
+{
+    enum { SHOWN = 10 };
+    uint64_t shown = 0;
+    if (p->count == 0)
+        return;
+    sq_text_printf(out, "partial, with fewer than the usual %u fields:\n", p->usual);
+    for (uint64_t i = 0; i < run->plan->cube.init_count && shown < SHOWN; i++) {
+        char text[SQ_TIME_TEXT_BYTES];
+        if (p->counts[i] == 0 || p->counts[i] >= p->usual)
+            continue;
+        sq_time_text(run->plan->cube.init_times_s[i], text);
+        sq_text_printf(out, "  run %s: %u\n", text, p->counts[i]);
+        shown++;
+    }
+    if (p->count > shown)
+        sq_text_printf(out, "  and %llu more (squall status shows all)\n", (unsigned long long)(p->count - shown));
+}
+
+static int report_text(const struct sq_run *run, const struct partial *p, char **ret, struct squall_error *err)
+{
+    const struct sq_run_totals *t = &run->totals;
+    struct sq_field_counts n = sq_report_field_counts(run->plan);
+    SQ_CLEANUP_TEXT struct sq_text out = SQ_TEXT_INIT;
+    char in[SQ_SIZE_TEXT_BYTES], stored[SQ_SIZE_TEXT_BYTES];
+    sq_size_text(t->bytes_in, in);
+    sq_size_text(t->bytes_out, stored);
+    sq_text_printf(&out, "%s: %llu units written (%llu fields, %s of GRIB, %s of Zarr), %llu done before", run->plan->settings.destination,
+                   (unsigned long long)t->units_done, (unsigned long long)t->fields_written, in, stored,
+                   (unsigned long long)t->units_skipped);
+    if (t->units_failed)
+        sq_text_printf(&out, ", %llu left", (unsigned long long)t->units_failed);
+    sq_text_add(&out, "\n");
+    if (n.ignored || n.duplicates || n.not_selected)
+        sq_text_printf(&out, "%llu fields ignored, %llu duplicates, %llu not selected\n", (unsigned long long)n.ignored,
+                       (unsigned long long)n.duplicates, (unsigned long long)n.not_selected);
+    for (size_t i = 0; i < run->plan->unit_count; i++) {
+        if (!run->failures[i])
+            continue;
+        sq_text_add(&out, "left: ");
+        sq_report_unit_name(run->plan, run->plan->units[i].unit, &out);
+        sq_text_printf(&out, ": %s\n", run->failures[i]);
+    }
+    sq_report_input_lines(run->plan, &out);
+    partial_lines(run, p, &out);
+    char *copy = sq_text_for_caller(&out);
+    if (!copy)
+        return sq_error_memory(err, out.length);
+    *ret = copy;
+    return 0;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_news(const struct sq_run *run)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    bool news = run->totals.units_failed > 0 || (plan->settings.strict && plan->inputs.count > 0);
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        news = news || !plan->inputs.items[i].known;
+    return news;
+}
+
+static struct squall_convert_result numbers(const struct sq_run *run, const struct partial *p)
+{
+    struct sq_field_counts n = sq_report_field_counts(run->plan);
+    struct squall_convert_result r = {
+        .units_done = run->totals.units_done,
+        .units_skipped = run->totals.units_skipped,
+        .units_failed = run->totals.units_failed,
+        .fields_written = run->totals.fields_written,
+        .fields_ignored = n.ignored,
+        .fields_duplicate = n.duplicates,
+        .bytes_in = run->totals.bytes_in,
+        .bytes_out = run->totals.bytes_out,
+        .partial_runs = p->count,
+        .news = is_news(run),
+    };
+    for (size_t i = 0; i < run->plan->inputs.count; i++)
+        r.bad_inputs += run->plan->inputs.items[i].is_bad;
+    return r;
+}
+
+int sq_run_result(const struct sq_run *run, struct squall_convert_result *ret, struct squall_error *err)
+{
+    struct partial p = {0};
+    struct squall_convert_result r = {0};
+    int status = count_partial(run, &p, err);
+    if (!status) {
+        r = numbers(run, &p);
+        status = report_json(run, &p, r.news != 0, &r.json, err);
+    }
+    if (!status)
+        status = report_text(run, &p, &r.text, err);
+    sq_free(p.counts);
+    if (status) {
+        squall_convert_result_done(&r);
+        return status;
+    }
+    *ret = r;
+    return 0;
+}

@@ -1,0 +1,176 @@
+/*
+ * Carrying a plan out: lock → sweep → prepare → units → records of bad inputs → (to replace a store: swap). Whatever ends it,
+ * what is durable stays, and the same command goes on from there.
+ */
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/flags.h"
+#include "convert/lock.h"
+#include "convert/write.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- locks ----------------------------------------------------------------------------------------------------------------------- */
+
+struct locks {
+    struct sq_lock *target, *replaced;
+};
+
+static void release(struct locks *locks)
+{
+    sq_lock_release(locks->target);
+    sq_lock_release(locks->replaced);
+}
+
+static int take_locks(const struct squall_convert_plan *plan, struct locks *locks, struct squall_error *err)
+{
+    if (plan->replaces) {
+        SQ_CLEANUP_FREE char *replaced = sq_records_folder(plan->settings.destination);
+        if (!replaced)
+            return sq_error_memory(err, strlen(plan->settings.destination));
+        SQ_TRY(sq_lock_take(replaced, &locks->replaced, err));
+        SQ_TRY(sq_tree_remove(plan->target, err)); /* of an earlier run that was killed */
+    }
+    SQ_TRY(sq_store_make_folders(plan->target, err));
+    return sq_lock_take(plan->state.records_folder, &locks->target, err);
+}
+
+/* Between planning and the lock another run may have come and gone. */
+static int check_unchanged(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    struct sq_store_state now;
+    SQ_TRY(sq_store_state_read(plan->target, &now, err));
+    bool same = now.exists == plan->state.exists && now.records.last_epoch == plan->state.records.last_epoch &&
+                now.init_count == plan->state.init_count;
+    sq_store_state_done(&now);
+    return same ? 0
+                : sq_error(err, SQUALL_EREFUSED, "%s: another run has written to it since this one was planned; start again", plan->target);
+}
+
+/* ---- replacing a store ----------------------------------------------------------------------------------------------------------- */
+
+/* The new store takes the old one's place in one step where the file system can; the old one goes when it is out of the way. */
+static int swap(const struct squall_convert_plan *plan, struct locks *locks, struct squall_error *err)
+{
+    const char *destination = plan->settings.destination;
+    SQ_CLEANUP_FREE char *aside = sq_format("%s.squall-old", plan->target);
+    SQ_CLEANUP_FREE char *records = sq_records_folder(destination);
+    const char *old = plan->target;
+    if (!aside || !records)
+        return sq_error_memory(err, strlen(destination));
+    int status = sq_file_exchange(plan->target, destination, err);
+    if (status == SQUALL_EUNSUPPORTED) {
+        old = aside;
+        SQ_TRY(sq_tree_remove(aside, err));
+        SQ_TRY(sq_file_rename(destination, aside, err));
+        status = sq_file_rename(plan->target, destination, err);
+    }
+    SQ_TRY(status);
+    SQ_TRY(sq_lock_moved(locks->target, records, err));
+    SQ_CLEANUP_FREE char *folder = sq_strndup(destination, (size_t)(sq_path_name(destination) - destination));
+    if (!folder)
+        return sq_error_memory(err, strlen(destination));
+    SQ_TRY(sq_folder_sync(*folder ? folder : ".", err));
+    return sq_tree_remove(old, err);
+}
+
+/* ---- records --------------------------------------------------------------------------------------------------------------------- */
+
+static bool has_new_input(const struct squall_convert_plan *plan)
+{
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        if (!plan->inputs.items[i].known)
+            return true;
+    return false;
+}
+
+static int record_inputs(const struct sq_run *run, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    SQ_CLEANUP_FREE struct sq_record_input *news = sq_alloc(plan->inputs.count + 1, sizeof *news);
+    size_t count = 0;
+    if (!news)
+        return sq_error_memory(err, plan->inputs.count * sizeof *news);
+    for (size_t i = 0; i < plan->inputs.count; i++) {
+        const struct sq_input *input = &plan->inputs.items[i];
+        if (!input->known)
+            news[count++] = (struct sq_record_input){sq_record_file_of(&plan->index.files[input->file]), input->what};
+    }
+    return sq_journal_add_inputs(run->journal, news, count, err);
+}
+
+/* A run that was killed between a unit's record and its flags has left these behind. */
+static int mend_flags(const struct sq_run *run, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    for (size_t i = 0; i < plan->unit_count; i++) {
+        const struct sq_planned_unit *unit = &plan->units[i];
+        for (size_t k = 0; unit->flags_differ && k < unit->record->init_count; k++)
+            if (unit->record->field_counts[k] > 0)
+                SQ_TRY(sq_flags_set(plan->target, unit->unit * plan->layout.init_chunk + k, unit->record->field_counts[k], err));
+    }
+    return 0;
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------------------------------- */
+
+static int count_units(struct sq_run *run, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    run->records = sq_arena_alloc(run->arena, (plan->unit_count + 1) * sizeof *run->records);
+    run->failures = sq_arena_alloc(run->arena, (plan->unit_count + 1) * sizeof *run->failures);
+    if (!run->records || !run->failures)
+        return sq_error_memory(err, plan->unit_count * sizeof *run->records);
+    for (size_t i = 0; i < plan->unit_count; i++) {
+        const struct sq_planned_unit *unit = &plan->units[i];
+        run->units_to_do += unit->todo == SQ_TODO_WRITE || unit->todo == SQ_TODO_REDO;
+        run->totals.units_skipped += unit->todo == SQ_TODO_NOTHING;
+        if (unit->todo != SQ_TODO_KEEP && unit->todo != SQ_TODO_STRICT)
+            continue;
+        run->totals.units_failed++;
+        run->failures[i] = unit->why;
+    }
+    return 0;
+}
+
+static int carry_out(struct sq_run *run, struct locks *locks, struct squall_error *err)
+{
+    struct squall_convert_plan *plan = run->plan;
+    SQ_TRY(take_locks(plan, locks, err));
+    SQ_TRY(check_unchanged(plan, err));
+    if (plan->state.exists)
+        SQ_TRY(sq_sweep(plan, err));
+    SQ_TRY(sq_plan_prepare(plan, err));
+    SQ_TRY(mend_flags(run, err));
+    SQ_TRY(count_units(run, err));
+    if (run->units_to_do > 0 || has_new_input(plan))
+        SQ_TRY(sq_journal_new(plan->state.records_folder, plan->state.records.last_epoch + 1, plan->settings.command, &run->journal, err));
+    if (run->units_to_do > 0)
+        SQ_TRY(sq_run_units(run, err));
+    if (has_new_input(plan))
+        SQ_TRY(record_inputs(run, err));
+    return plan->replaces ? swap(plan, locks, err) : 0;
+}
+
+int squall_convert_run(squall_convert_plan *plan, struct squall_convert_result *ret, struct squall_error *err)
+{
+    struct sq_run run = {.plan = plan, .arena = sq_arena_new()};
+    struct locks locks = {0};
+    if (plan->carried_out)
+        return sq_error(err, SQUALL_EINVAL, "a plan is carried out once; make another");
+    plan->carried_out = true;
+    int status = run.arena ? carry_out(&run, &locks, err) : sq_error_memory(err, sizeof run);
+    if (!status)
+        status = sq_run_result(&run, ret, err);
+    sq_journal_close(run.journal);
+    release(&locks);
+    sq_arena_free(run.arena);
+    return status;
+}
+
+void squall_convert_result_done(struct squall_convert_result *result)
+{
+    free(result->json);
+    free(result->text);
+    *result = (struct squall_convert_result){0};
+}

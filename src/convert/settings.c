@@ -1,0 +1,297 @@
+/* See settings.h. Every option is a list of words between commas; `each_word` walks them, one visitor an option. */
+#include "convert/settings.h"
+#include "array/dtype.h"
+#include "base/checked.h"
+#include "base/error_internal.h"
+#include "base/text.h"
+#include "sys/file.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char SQ_DEFAULT_CODEC[] = "blosc:cname=zstd,clevel=5,shuffle=shuffle,search=greedy";
+
+/* word is NUL-terminated and the visitor's to cut up; it lives in the arena. */
+typedef int word_visitor(struct sq_settings *s, char *word, struct squall_error *err);
+
+static int each_word(struct sq_settings *s, const char *text, word_visitor *visit, struct squall_error *err)
+{
+    char *copy = sq_arena_strdup(s->arena, text);
+    if (!copy)
+        return sq_error_memory(err, strlen(text));
+    for (char *next = copy; next;) {
+        char *word = next, *comma = strchr(word, ',');
+        next = comma ? comma + 1 : NULL;
+        if (comma)
+            *comma = 0;
+        SQ_TRY(visit(s, word, err));
+    }
+    return 0;
+}
+
+static size_t word_count(const char *text)
+{
+    size_t count = 1;
+    for (; *text; text++)
+        count += *text == ',';
+    return count;
+}
+
+/* A whole positive number below 2^53; false where the text is anything else. */
+static bool positive(const char *text, uint64_t *ret)
+{
+    uint64_t value = 0;
+    size_t length = strlen(text);
+    if (length == 0 || length > 15)
+        return false;
+    for (; *text; text++) {
+        if (!isdigit((unsigned char)*text))
+            return false;
+        value = value * 10 + (uint64_t)(*text - '0');
+    }
+    *ret = value;
+    return value > 0;
+}
+
+static int chunk_word(struct sq_settings *s, char *word, struct squall_error *err)
+{
+    char *equals = strchr(word, '=');
+    struct sq_chunk_rule rule = {.dim = word};
+    if (!equals || equals == word)
+        return sq_error(err, SQUALL_EINVAL, "--chunks: \"%s\" is not DIMENSION=LENGTH, such as init_time=1,step=all,y=352,x=274", word);
+    *equals = 0;
+    if (strcmp(equals + 1, "all") != 0 && !positive(equals + 1, &rule.length))
+        return sq_error(err, SQUALL_EINVAL, "--chunks: %s=\"%s\" is neither a whole number from 1 on nor \"all\"", word, equals + 1);
+    for (size_t i = 0; i < s->chunk_count; i++)
+        if (!strcmp(s->chunks[i].dim, word))
+            return sq_error(err, SQUALL_EINVAL, "--chunks: %s is given twice", word);
+    s->chunks[s->chunk_count++] = rule;
+    return 0;
+}
+
+static int type_word(struct sq_settings *s, char *word, struct squall_error *err)
+{
+    char *equals = strchr(word, '=');
+    struct sq_type_rule rule = {.variable = equals ? word : NULL};
+    const char *type = equals ? equals + 1 : word;
+    if (equals)
+        *equals = 0;
+    if (equals == word || !sq_type_from_name(type, &rule.type))
+        return sq_error(err, SQUALL_EINVAL, "--dtype: \"%s\" is no type; float16, float32 and float64 are", type);
+    if (!sq_type_is_float(rule.type))
+        return sq_error(err, SQUALL_EINVAL, "--dtype: %s is not written yet; float16, float32 and float64 are", type);
+    for (size_t i = 0; i < s->type_count; i++) {
+        const char *other = s->types[i].variable;
+        if (other == rule.variable || (other && rule.variable && !strcmp(other, rule.variable)))
+            return sq_error(err, SQUALL_EINVAL, "--dtype: two types for %s", other ? other : "all other variables");
+    }
+    s->types[s->type_count++] = rule;
+    return 0;
+}
+
+static int coarsen_word(struct sq_settings *s, char *word, struct squall_error *err)
+{
+    char *equals = strchr(word, '=');
+    uint64_t factor;
+    if (!equals || !positive(equals + 1, &factor) || factor > 65535)
+        return sq_error(err, SQUALL_EINVAL, "--coarsen: \"%s\" is not DIMENSION=FACTOR, such as y=2,x=2", word);
+    *equals = 0;
+    if (!strcmp(word, "y") || !strcmp(word, "latitude"))
+        s->coarsen_y = (unsigned)factor;
+    else if (!strcmp(word, "x") || !strcmp(word, "longitude"))
+        s->coarsen_x = (unsigned)factor;
+    else
+        return sq_error(err, SQUALL_EINVAL, "--coarsen: %s is no horizontal dimension; y and x (or latitude and longitude) are", word);
+    return 0;
+}
+
+static int parse_every(struct sq_settings *s, const char *text, struct squall_error *err)
+{
+    static const struct {
+        const char *name;
+        int64_t seconds;
+    } UNITS[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+    char *end;
+    long long count = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : 0;
+    for (size_t i = 0; count > 0 && i < sizeof UNITS / sizeof *UNITS; i++)
+        if (!strcmp(end, UNITS[i].name) && sq_mul_i64(count, UNITS[i].seconds, &s->every_s))
+            return 0;
+    return sq_error(err, SQUALL_EINVAL, "--every: \"%s\" is no span of time, such as 30min, 6h or 1d", text);
+}
+
+static int parse_overflow(struct sq_settings *s, const char *text, struct squall_error *err)
+{
+    if (!strcmp(text, "error"))
+        s->overflow = SQ_OVERFLOW_ERROR;
+    else if (!strcmp(text, "inf"))
+        s->overflow = SQ_OVERFLOW_INF;
+    else if (!strcmp(text, "clip"))
+        s->overflow = SQ_OVERFLOW_CLIP;
+    else
+        return sq_error(err, SQUALL_EINVAL, "--on-overflow: \"%s\" is none of error, inf, clip", text);
+    return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int copy_texts(struct sq_settings *s, const char *const *texts, size_t count, bool sorted, const char *const **ret,
+                      struct squall_error *err)
+{
+    const char **copy = sq_arena_alloc(s->arena, (count + 1) * sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++)
+        if (!(copy[i] = sq_arena_strdup(s->arena, texts[i])))
+            copy = NULL;
+    if (!copy)
+        return sq_error_memory(err, count * sizeof *texts);
+    if (sorted)
+        qsort(copy, count, sizeof *copy, by_text);
+    *ret = copy;
+    return 0;
+}
+
+static int parse_places(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+{
+    if (o->source_count == 0)
+        return sq_error(err, SQUALL_EINVAL, "no source to convert");
+    if (!o->destination || !*o->destination)
+        return sq_error(err, SQUALL_EINVAL, "no destination to convert to");
+    char *destination = sq_arena_strdup(s->arena, o->destination);
+    if (!destination)
+        return sq_error_memory(err, strlen(o->destination));
+    for (size_t length = strlen(destination); length > 1 && destination[length - 1] == '/'; length--)
+        destination[length - 1] = 0;
+    const char *name = sq_path_name(destination);
+    if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+        return sq_error(err, SQUALL_EINVAL, "%s: a store needs a name of its own", destination);
+    s->destination = destination;
+    return copy_texts(s, o->sources, o->source_count, false, &s->sources, err);
+}
+
+static int parse_stack(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+{
+    const char *name = o->stack_name ? o->stack_name : "data";
+    if (o->stack && strcmp(o->stack, "variable") != 0)
+        return sq_error(err, SQUALL_EINVAL, "--stack: only variable can be stacked, not \"%s\"", o->stack);
+    if (o->stack_name && !o->stack)
+        return sq_error(err, SQUALL_EINVAL, "--stack-name: there is no stack to name; add --stack variable");
+    if (!*name || *name == '.' || strchr(name, '/'))
+        return sq_error(err, SQUALL_EINVAL, "--stack-name: \"%s\" cannot be an array's name", name);
+    s->stack = o->stack != NULL;
+    s->stack_name = sq_arena_strdup(s->arena, name);
+    return s->stack_name ? 0 : sq_error_memory(err, strlen(name));
+}
+
+/* ---- back into words ------------------------------------------------------------------------------------------------------------- */
+
+static void add_quoted(struct sq_text *t, const char *word)
+{
+    bool plain = *word != 0;
+    for (const char *p = word; *p; p++)
+        plain = plain && (isalnum((unsigned char)*p) || strchr("_-./=,:+@%", *p));
+    if (plain) {
+        sq_text_add(t, word);
+        return;
+    }
+    sq_text_add(t, "'");
+    for (const char *p = word; *p; p++)
+        if (*p == '\'')
+            sq_text_add(t, "'\\''");
+        else
+            sq_text_add_bytes(t, p, 1);
+    sq_text_add(t, "'");
+}
+
+static void add_option(struct sq_text *t, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    sq_text_printf(t, "%s%s ", t->length ? " " : "", name);
+    add_quoted(t, value);
+}
+
+/* Both texts, into the arena. */
+static int put_in_words(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text options = SQ_TEXT_INIT;
+    SQ_CLEANUP_TEXT struct sq_text command = SQ_TEXT_INIT;
+    add_option(&options, "--chunks", o->chunks);
+    add_option(&options, "--dtype", o->dtype);
+    add_option(&options, "--on-overflow", o->on_overflow);
+    add_option(&options, "--codec", o->codec);
+    for (size_t i = 0; i < s->select_count; i++)
+        add_option(&options, "--select", s->select[i]);
+    for (size_t i = 0; i < s->rename_count; i++)
+        add_option(&options, "--rename", s->rename[i]);
+    add_option(&options, "--coarsen", o->coarsen);
+    add_option(&options, "--every", o->every);
+    add_option(&options, "--stack", o->stack);
+    add_option(&options, "--stack-name", o->stack_name);
+    sq_text_add(&command, "squall convert");
+    for (size_t i = 0; i < s->source_count; i++) {
+        sq_text_add(&command, " ");
+        add_quoted(&command, s->sources[i]);
+    }
+    sq_text_add(&command, " ");
+    add_quoted(&command, s->destination);
+    if (options.length)
+        sq_text_printf(&command, " %s", sq_text_string(&options));
+    s->text = options.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&options));
+    s->command = command.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&command));
+    return s->text && s->command ? 0 : sq_error_memory(err, command.length);
+}
+
+static int parse_into(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+{
+    SQ_TRY(parse_places(s, o, err));
+    SQ_TRY(copy_texts(s, o->select, o->select_count, true, &s->select, err));
+    SQ_TRY(copy_texts(s, o->rename, o->rename_count, true, &s->rename, err));
+    SQ_TRY(parse_stack(s, o, err));
+    s->chunks = sq_arena_alloc(s->arena, (o->chunks ? word_count(o->chunks) : 1) * sizeof *s->chunks);
+    s->types = sq_arena_alloc(s->arena, (o->dtype ? word_count(o->dtype) : 1) * sizeof *s->types);
+    s->codec = sq_arena_strdup(s->arena, o->codec ? o->codec : SQ_DEFAULT_CODEC);
+    if (!s->chunks || !s->types || !s->codec)
+        return sq_error_memory(err, sizeof *s->chunks);
+    if (o->chunks)
+        SQ_TRY(each_word(s, o->chunks, chunk_word, err));
+    if (o->dtype)
+        SQ_TRY(each_word(s, o->dtype, type_word, err));
+    if (o->coarsen)
+        SQ_TRY(each_word(s, o->coarsen, coarsen_word, err));
+    if (o->on_overflow)
+        SQ_TRY(parse_overflow(s, o->on_overflow, err));
+    if (o->every)
+        SQ_TRY(parse_every(s, o->every, err));
+    return put_in_words(s, o, err);
+}
+
+int sq_settings_parse(const struct squall_convert_options *options, struct sq_settings *ret, struct squall_error *err)
+{
+    struct sq_settings s = {
+        .source_count = options->source_count,
+        .select_count = options->select_count,
+        .rename_count = options->rename_count,
+        .coarsen_y = 1,
+        .coarsen_x = 1,
+        .overwrite = options->overwrite != 0,
+        .strict = options->strict != 0,
+        .arena = sq_arena_new(),
+    };
+    if (!s.arena)
+        return sq_error_memory(err, sizeof s);
+    int status = parse_into(&s, options, err);
+    if (status) {
+        sq_settings_done(&s);
+        return status;
+    }
+    *ret = s;
+    return 0;
+}
+
+void sq_settings_done(struct sq_settings *s)
+{
+    sq_arena_free(s->arena);
+    *s = (struct sq_settings){0};
+}

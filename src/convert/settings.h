@@ -1,0 +1,52 @@
+/*
+ * What the user asked of a conversion, parsed: squall_convert_options' texts become rules that the layout applies. Names of
+ * variables and dimensions are checked later, against the cube; here only the words themselves are.
+ */
+#ifndef SQ_CONVERT_SETTINGS_H
+#define SQ_CONVERT_SETTINGS_H
+
+#include "base/arena.h"
+#include "engine/scatter.h"
+#include "squall/convert.h"
+
+struct sq_chunk_rule {
+    const char *dim;
+    uint64_t length; /* 0: all of the dimension */
+};
+
+struct sq_type_rule {
+    const char *variable; /* NULL: every variable that no other rule names */
+    enum squall_type type;
+};
+
+struct sq_settings {
+    const char *const *sources;
+    size_t source_count;
+    const char *destination; /* without trailing slashes */
+    struct sq_chunk_rule *chunks;
+    size_t chunk_count;
+    struct sq_type_rule *types;
+    size_t type_count;
+    enum sq_overflow overflow;
+    const char *codec;
+    const char *const *select; /* sorted */
+    size_t select_count;
+    const char *const *rename; /* sorted */
+    size_t rename_count;
+    unsigned coarsen_y, coarsen_x; /* 1: not coarsened */
+    int64_t every_s;               /* 0: found from the data */
+    bool stack;
+    const char *stack_name;
+    bool overwrite, strict;
+    struct sq_arena *arena; /* all of the above */
+    const char *text;       /* the options that fix the stored bytes, as the command takes them: "--dtype float16" */
+    const char *command;    /* the whole command, quoted for a shell */
+};
+
+extern const char SQ_DEFAULT_CODEC[];
+
+/* *ret: sq_settings_done. Errors: SQUALL_EINVAL naming the option and what it takes. */
+int sq_settings_parse(const struct squall_convert_options *options, struct sq_settings *ret, struct squall_error *err) SQUALL_CHECK;
+void sq_settings_done(struct sq_settings *s);
+
+#endif

@@ -1,0 +1,274 @@
+/*
+ * squall status: from the records and flags alone, a character a run, a row a day. What a store lacks is then seen at a
+ * glance, and the command that goes on is the one that the last run was started with.
+ */
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/flags.h"
+#include "convert/lock.h"
+#include "convert/store_state.h"
+#include "convert/summary.h"
+#include "engine/context.h"
+#include "squall/convert.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum run_state { RUN_MISSING, RUN_COMPLETE, RUN_PARTIAL, RUN_INTERRUPTED, RUN_STATE_COUNT };
+
+static const struct {
+    const char *name;
+    char mark;
+} STATES[] = {[RUN_MISSING] = {"missing", '.'},
+              [RUN_COMPLETE] = {"complete", '#'},
+              [RUN_PARTIAL] = {"partial", '~'},
+              [RUN_INTERRUPTED] = {"interrupted", '!'}};
+
+struct status {
+    const char *store;
+    struct sq_store_state state;
+    uint8_t *runs; /* enum run_state of each init time */
+    uint32_t *counts;
+    uint32_t usual;
+    uint64_t totals[RUN_STATE_COUNT];
+    char *in_use; /* NULL, or by whom */
+};
+
+static void status_done(struct status *s)
+{
+    sq_store_state_done(&s->state);
+    sq_free(s->runs);
+    sq_free(s->counts);
+    sq_free(s->in_use);
+}
+
+/* ---- finding out ----------------------------------------------------------------------------------------------------------------- */
+
+static enum run_state state_of(const struct status *s, uint64_t init, bool flag)
+{
+    const struct sq_record_unit *record = sq_records_unit(&s->state.records, init / s->state.init_chunk);
+    if (record && !record->valid)
+        return RUN_INTERRUPTED;
+    if (s->counts[init] == 0)
+        return RUN_MISSING;
+    if (!flag)
+        return RUN_INTERRUPTED;
+    return s->counts[init] < s->usual ? RUN_PARTIAL : RUN_COMPLETE;
+}
+
+static int look_at_runs(struct status *s, struct squall_error *err)
+{
+    uint64_t count = s->state.init_count;
+    SQ_CLEANUP_FREE uint32_t *sorted = sq_alloc(count, sizeof *sorted);
+    s->counts = sq_alloc(count, sizeof *s->counts);
+    s->runs = sq_alloc(count, sizeof *s->runs);
+    if (!sorted || !s->counts || !s->runs)
+        return sq_error_memory(err, count * sizeof *sorted);
+    sq_count_fields(&s->state.records, s->state.init_chunk, count, s->counts);
+    memcpy(sorted, s->counts, count * sizeof *sorted);
+    s->usual = sq_usual_count(sorted, count);
+    for (uint64_t i = 0; i < count; i++) {
+        bool flag;
+        uint32_t field_count;
+        SQ_TRY(sq_flags_get(s->store, i, &flag, &field_count, err));
+        s->runs[i] = (uint8_t)state_of(s, i, flag);
+        s->totals[s->runs[i]]++;
+    }
+    return 0;
+}
+
+static int look(struct status *s, struct squall_error *err)
+{
+    enum sq_file_kind kind;
+    struct squall_error holder = SQUALL_ERROR_INIT;
+    SQ_TRY(sq_file_stat(s->store, &kind, NULL, err));
+    if (kind == SQ_FILE_NONE)
+        return sq_error(err, SQUALL_ENOTFOUND, "%s: no such store", s->store);
+    int status = sq_store_state_read(s->store, &s->state, err);
+    if (status == SQUALL_EREFUSED || (!status && !s->state.exists))
+        return sq_error(err, SQUALL_EINVAL, "%s: no store that squall convert made: it has no records (chunk_exists/.squall)", s->store);
+    SQ_TRY(status);
+    if (sq_lock_look(s->state.records_folder, &holder) && !(s->in_use = sq_strdup(holder.message)))
+        return sq_error_memory(err, sizeof holder);
+    return look_at_runs(s, err);
+}
+
+static int64_t init_time(const struct status *s, uint64_t init)
+{
+    return s->state.init_start_s + (int64_t)init * s->state.init_step_s;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------------------------ */
+
+static int64_t second_of_day(int64_t time_s)
+{
+    return (time_s % 86400 + 86400) % 86400;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+enum { COLUMN_LIMIT = 1440 };
+
+/* The times of day at which runs start, ascending. */
+static size_t find_columns(const struct status *s, int64_t *columns)
+{
+    size_t count = 0;
+    for (uint64_t i = 0; i < s->state.init_count; i++) {
+        int64_t second = second_of_day(init_time(s, i));
+        size_t k = 0;
+        while (k < count && columns[k] != second)
+            k++;
+        if (k < count) /* the times of day repeat from here on */
+            break;
+        if (count == COLUMN_LIMIT)
+            break;
+        columns[count++] = second;
+    }
+    qsort(columns, count, sizeof *columns, by_time);
+    return count;
+}
+
+static void calendar_head(const int64_t *columns, size_t count, struct sq_text *out)
+{
+    sq_text_add(out, "          ");
+    for (size_t k = 0; k < count; k++)
+        sq_text_printf(out, " %02d:%02d", (int)(columns[k] / 3600), (int)(columns[k] / 60 % 60));
+    sq_text_add(out, "\n");
+}
+
+/* One row; the runs of a day are neighbours. Returns the first run of the next day. */
+static uint64_t calendar_row(const struct status *s, uint64_t init, const int64_t *columns, size_t column_count, struct sq_text *out)
+{
+    char day[SQ_TIME_TEXT_BYTES];
+    int64_t midnight = init_time(s, init) - second_of_day(init_time(s, init));
+    bool narrow = column_count > 24;
+    sq_time_text(midnight, day);
+    sq_text_printf(out, "%.10s", day);
+    for (size_t k = 0; k < column_count; k++) {
+        char mark = ' ';
+        if (init < s->state.init_count && init_time(s, init) == midnight + columns[k])
+            mark = STATES[s->runs[init++]].mark;
+        sq_text_printf(out, narrow ? "%s%c" : "%s  %c   ", narrow && k == 0 ? " " : "", mark);
+    }
+    while (out->length && out->data[out->length - 1] == ' ')
+        out->data[--out->length] = 0;
+    sq_text_add(out, "\n");
+    while (init < s->state.init_count && init_time(s, init) < midnight + 86400)
+        init++;
+    return init;
+}
+
+static int add_calendar(const struct status *s, struct sq_text *out, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE int64_t *columns = sq_alloc(COLUMN_LIMIT, sizeof *columns);
+    if (!columns)
+        return sq_error_memory(err, COLUMN_LIMIT * sizeof *columns);
+    size_t count = find_columns(s, columns);
+    if (count <= 24)
+        calendar_head(columns, count, out);
+    for (uint64_t init = 0; init < s->state.init_count;)
+        init = calendar_row(s, init, columns, count, out);
+    return 0;
+}
+
+static int write_text(const struct status *s, struct sq_text *out, struct squall_error *err)
+{
+    char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
+    const struct sq_records *records = &s->state.records;
+    sq_time_text(init_time(s, 0), first);
+    sq_time_text(init_time(s, s->state.init_count - 1), last);
+    sq_text_printf(out, "%s: %llu init times, %s to %s, usually %u fields each\n", s->store, (unsigned long long)s->state.init_count, first,
+                   last, s->usual);
+    SQ_TRY(add_calendar(s, out, err));
+    for (size_t i = 0; i < RUN_STATE_COUNT; i++)
+        sq_text_printf(out, "%s%c %s: %llu", i ? "   " : "", STATES[i].mark, STATES[i].name, (unsigned long long)s->totals[i]);
+    sq_text_add(out, "\n");
+    if (records->input_count)
+        sq_text_add(out, "bad or ignored inputs so far:\n");
+    for (size_t i = 0; i < records->input_count; i++)
+        sq_text_printf(out, "  %s: %s\n", records->inputs[i].file.name, records->inputs[i].what);
+    if (s->in_use)
+        sq_text_printf(out, "%s\n", s->in_use);
+    if (records->command)
+        sq_text_printf(out, "to go on: %s\n", records->command);
+    return 0;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
+
+static struct sq_json *run_json(const struct status *s, uint64_t init)
+{
+    char text[SQ_TIME_TEXT_BYTES];
+    struct sq_json *v = sq_json_new_object();
+    sq_time_text(init_time(s, init), text);
+    if (!v || sq_json_set_string(v, "init_time", text) || sq_json_set_string(v, "state", STATES[s->runs[init]].name) ||
+        sq_json_set(v, "fields", sq_json_new_uint(s->counts[init]))) {
+        sq_json_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+static struct sq_json *input_json(const struct sq_record_input *input)
+{
+    struct sq_json *v = sq_json_new_object();
+    if (!v || sq_json_set_string(v, "file", input->file.name) || sq_json_set_string(v, "what", input->what)) {
+        sq_json_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+static int set_lists(const struct status *s, struct sq_json *report)
+{
+    struct sq_json *runs = sq_json_new_array(), *inputs = sq_json_new_array();
+    int status = runs && inputs ? 0 : SQUALL_ENOMEM;
+    for (uint64_t i = 0; i < s->state.init_count && !status; i++)
+        status = sq_json_append(runs, run_json(s, i));
+    for (size_t i = 0; i < s->state.records.input_count && !status; i++)
+        status = sq_json_append(inputs, input_json(&s->state.records.inputs[i]));
+    if (status) {
+        sq_json_free(runs);
+        sq_json_free(inputs);
+        return status;
+    }
+    int first = sq_json_set(report, "runs", runs), second = sq_json_set(report, "inputs", inputs);
+    return first ? first : second;
+}
+
+static int write_json(const struct status *s, char **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    int status = v ? sq_json_set_string(v, "store", s->store) : SQUALL_ENOMEM;
+    for (size_t i = 0; i < RUN_STATE_COUNT && !status; i++)
+        status = sq_json_set(v, STATES[i].name, sq_json_new_uint(s->totals[i]));
+    if (status || sq_json_set(v, "usual_field_count", sq_json_new_uint(s->usual)) ||
+        sq_json_set_int(v, "cadence_seconds", s->state.init_step_s) ||
+        sq_json_set(v, "in_use", s->in_use ? sq_json_new_string(s->in_use) : sq_json_new_null()) ||
+        sq_json_set(v, "command", s->state.records.command ? sq_json_new_string(s->state.records.command) : sq_json_new_null()) ||
+        set_lists(s, v))
+        return sq_error_memory(err, sizeof(void *));
+    return sq_json_for_caller(v, ret, err);
+}
+
+int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, struct squall_error *err)
+{
+    __attribute__((cleanup(status_done))) struct status s = {.store = store};
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    char *json = NULL;
+    (void)ctx;
+    SQ_TRY(look(&s, err));
+    SQ_TRY(write_text(&s, &text, err));
+    SQ_TRY(write_json(&s, &json, err));
+    char *copy = sq_text_for_caller(&text);
+    if (!copy) {
+        free(json);
+        return sq_error_memory(err, text.length);
+    }
+    *ret_text = copy;
+    *ret_json = json;
+    return 0;
+}

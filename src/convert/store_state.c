@@ -1,0 +1,182 @@
+/* See store_state.h. */
+#include "convert/store_state.h"
+#include "base/checked.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "format/zarr/zarr.h"
+#include "io/atomic_file.h"
+#include <string.h>
+
+static const size_t LAYOUT_LIMIT_BYTES = (size_t)64 << 20;
+
+/* The last init time is a time, and what is allocated by these numbers is bounded. */
+static bool plausible(const struct sq_store_state *s)
+{
+    int64_t span, last;
+    return s->init_count >= 1 && s->init_count <= UINT32_MAX && s->init_chunk >= 1 && s->init_chunk <= UINT32_MAX && s->init_step_s >= 0 &&
+           sq_mul_i64((int64_t)s->init_count, s->init_step_s, &span) && sq_add_i64(s->init_start_s, span, &last) &&
+           s->init_start_s > -(INT64_C(1) << 56) && last < INT64_C(1) << 56;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------------------- */
+
+static int read_layout(const char *path, struct sq_store_state *state, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *text = NULL;
+    struct sq_json *parsed = NULL;
+    size_t size = 0;
+    int64_t format;
+    SQ_TRY(sq_file_read_all(path, LAYOUT_LIMIT_BYTES, &text, &size, err));
+    int status = sq_json_parse(text, size, &parsed, err);
+    if (status)
+        return sq_error_within(err, status, "%s", path);
+    SQ_CLEANUP_JSON struct sq_json *v = parsed;
+    if (!sq_json_int(sq_json_get(v, "format"), &format))
+        return sq_error(err, SQUALL_ECORRUPT, "%s: it does not say its format; the records are damaged", path);
+    if (format != SQ_RECORD_FORMAT)
+        return sq_error(err, SQUALL_EREFUSED, "%s: record format %lld is of another version of squall (this one's: %d)", path,
+                        (long long)format, SQ_RECORD_FORMAT);
+    const struct sq_json *layout = sq_json_get(v, "layout"), *schema = sq_json_get(v, "schema"), *init = sq_json_get(v, "init_time");
+    if (sq_json_type(layout) != SQ_JSON_OBJECT || sq_json_type(schema) != SQ_JSON_OBJECT ||
+        !sq_json_int(sq_json_get(init, "start"), &state->init_start_s) || !sq_json_int(sq_json_get(init, "step"), &state->init_step_s) ||
+        !sq_json_uint(sq_json_get(init, "count"), &state->init_count) || !sq_json_uint(sq_json_get(init, "chunk"), &state->init_chunk) ||
+        !plausible(state))
+        return sq_error(err, SQUALL_ECORRUPT, "%s: layout, schema or init_time is missing; the records are damaged", path);
+    state->layout = sq_json_share(layout);
+    state->schema = sq_json_share(schema);
+    state->exists = true;
+    return 0;
+}
+
+/* Does the folder hold nothing but what a run makes before its first record? */
+static int holds_nothing_else(const char *store, bool *ret, struct squall_error *err)
+{
+    char **names;
+    size_t count;
+    SQ_TRY(sq_folder_list(store, &names, &count, err));
+    *ret = count == 0 || (count == 1 && !strcmp(names[0], "chunk_exists"));
+    sq_names_free(names, count);
+    return 0;
+}
+
+static int refuse_folder(const char *store, struct squall_error *err)
+{
+    if (sq_zarr_is_store(store))
+        return sq_error(err, SQUALL_EREFUSED,
+                        "%s: a Zarr store without squall's records (chunk_exists/.squall), so nothing can be added to it; choose another "
+                        "destination",
+                        store);
+    return sq_error(err, SQUALL_EREFUSED, "%s: a folder that holds other things; choose another destination", store);
+}
+
+static int read_folder(const char *store, struct sq_store_state *state, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *layout = sq_path_join(state->records_folder, "layout.json");
+    SQ_CLEANUP_FREE char *root = sq_path_join(store, "zarr.json");
+    enum sq_file_kind kind;
+    bool nothing_else;
+    if (!layout || !root)
+        return sq_error_memory(err, strlen(store));
+    SQ_TRY(sq_file_stat(layout, &kind, NULL, err));
+    if (kind != SQ_FILE_REGULAR) {
+        SQ_TRY(holds_nothing_else(store, &nothing_else, err));
+        return nothing_else ? 0 : refuse_folder(store, err);
+    }
+    SQ_TRY(read_layout(layout, state, err));
+    SQ_TRY(sq_file_stat(root, &kind, NULL, err));
+    state->complete = kind == SQ_FILE_REGULAR;
+    return sq_records_load(state->records_folder, &state->records, err);
+}
+
+int sq_store_state_read(const char *store, struct sq_store_state *ret, struct squall_error *err)
+{
+    struct sq_store_state state = {.records_folder = sq_records_folder(store)};
+    enum sq_file_kind kind;
+    int status = state.records_folder ? sq_file_stat(store, &kind, NULL, err) : sq_error_memory(err, strlen(store));
+    if (!status && kind != SQ_FILE_NONE && kind != SQ_FILE_FOLDER)
+        status = sq_error(err, SQUALL_EREFUSED, "%s: a file, where a folder for the store is to be; choose another destination", store);
+    if (!status && kind == SQ_FILE_FOLDER)
+        status = read_folder(store, &state, err);
+    if (status) {
+        sq_store_state_done(&state);
+        return status;
+    }
+    *ret = state;
+    return 0;
+}
+
+void sq_store_state_done(struct sq_store_state *state)
+{
+    sq_json_free(state->layout);
+    sq_json_free(state->schema);
+    sq_records_done(&state->records);
+    sq_free(state->records_folder);
+    *state = (struct sq_store_state){0};
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------------------------- */
+
+/* The folder a path lies in. NULL: out of memory. */
+static char *parent_of(const char *path)
+{
+    size_t length = (size_t)(sq_path_name(path) - path);
+    return length ? sq_strndup(path, length) : sq_strdup(".");
+}
+
+/* A folder's name is durable before anything is put into it. */
+static int make_durable(const char *path, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *parent = parent_of(path);
+    enum sq_file_kind kind;
+    if (!parent)
+        return sq_error_memory(err, strlen(path));
+    SQ_TRY(sq_file_stat(path, &kind, NULL, err));
+    SQ_TRY(sq_folder_make(path, err));
+    return kind == SQ_FILE_FOLDER ? 0 : sq_folder_sync(parent, err);
+}
+
+int sq_store_make_folders(const char *store, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *parent = parent_of(store);
+    SQ_CLEANUP_FREE char *flags = sq_path_join(store, "chunk_exists");
+    SQ_CLEANUP_FREE char *records = sq_records_folder(store);
+    if (!parent || !flags || !records)
+        return sq_error_memory(err, strlen(store));
+    SQ_TRY(sq_folder_make_all(parent, err));
+    SQ_TRY(make_durable(store, err));
+    SQ_TRY(make_durable(flags, err));
+    return make_durable(records, err);
+}
+
+static struct sq_json *init_json(const int64_t *init_times_s, uint64_t init_count, uint64_t init_chunk)
+{
+    struct sq_json *v = sq_json_new_object();
+    int64_t step = init_count > 1 ? init_times_s[1] - init_times_s[0] : 0;
+    if (!v || sq_json_set_int(v, "start", init_times_s[0]) || sq_json_set_int(v, "step", step) ||
+        sq_json_set(v, "count", sq_json_new_uint(init_count)) || sq_json_set(v, "chunk", sq_json_new_uint(init_chunk))) {
+        sq_json_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+int sq_store_state_write(const char *records_folder, const struct sq_json *layout, const char *layout_id, const struct sq_json *schema,
+                         const int64_t *init_times_s, uint64_t init_count, uint64_t init_chunk, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *path = sq_path_join(records_folder, "layout.json");
+    SQ_CLEANUP_FREE char *old = NULL;
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    size_t old_size = 0;
+    if (!path || !v || sq_json_set_int(v, "format", SQ_RECORD_FORMAT) || sq_json_set_string(v, "layout_id", layout_id) ||
+        sq_json_set(v, "layout", sq_json_share(layout)) || sq_json_set(v, "init_time", init_json(init_times_s, init_count, init_chunk)) ||
+        sq_json_set(v, "schema", sq_json_share(schema)))
+        return sq_error_memory(err, sizeof(void *));
+    SQ_TRY(sq_json_write(v, true, &text, err));
+    sq_text_add(&text, "\n");
+    if (text.failed)
+        return sq_error_memory(err, text.length);
+    if (!sq_file_read_all(path, LAYOUT_LIMIT_BYTES, &old, &old_size, NULL) && old_size == text.length && !memcmp(old, text.data, old_size))
+        return 0;
+    return sq_atomic_write(path, text.data, text.length, SQ_DURABILITY_FULL, err);
+}

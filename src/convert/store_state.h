@@ -1,0 +1,32 @@
+/*
+ * What lies at the destination: nothing, a store of squall's (with its layout, schema and records), or something that is not
+ * to be touched. And the file layout.json, in which the store keeps what tomorrow's run must know.
+ */
+#ifndef SQ_CONVERT_STORE_STATE_H
+#define SQ_CONVERT_STORE_STATE_H
+
+#include "base/json.h"
+#include "convert/records.h"
+
+struct sq_store_state {
+    bool exists;            /* there is a layout.json; else nothing is there, or what a run left that had not begun */
+    bool complete;          /* there is a root metadata document too: readers see a store */
+    struct sq_json *layout; /* sq_layout.description of the store */
+    struct sq_json *schema; /* sq_cube_schema of it */
+    int64_t init_start_s, init_step_s;
+    uint64_t init_count, init_chunk;
+    struct sq_records records;
+    char *records_folder;
+};
+
+/* *ret: sq_store_state_done. SQUALL_EREFUSED: the destination is another thing, which the message names. */
+int sq_store_state_read(const char *store, struct sq_store_state *ret, struct squall_error *err) SQUALL_CHECK;
+void sq_store_state_done(struct sq_store_state *state);
+
+/* Make the folder of the records, and what it lies in; their names are durable. */
+int sq_store_make_folders(const char *store, struct squall_error *err) SQUALL_CHECK;
+/* Publish layout.json, durably; one that says the same already is left alone. */
+int sq_store_state_write(const char *records_folder, const struct sq_json *layout, const char *layout_id, const struct sq_json *schema,
+                         const int64_t *init_times_s, uint64_t init_count, uint64_t init_chunk, struct squall_error *err) SQUALL_CHECK;
+
+#endif

@@ -1,0 +1,78 @@
+/* See summary.h. */
+#include "convert/summary.h"
+#include "base/error_internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void sq_time_text(int64_t seconds, char ret[SQ_TIME_TEXT_BYTES])
+{
+    time_t t = (time_t)seconds;
+    struct tm utc;
+    if (!gmtime_r(&t, &utc) || !strftime(ret, SQ_TIME_TEXT_BYTES, utc.tm_sec ? "%Y-%m-%dT%H:%M:%S" : "%Y-%m-%dT%H:%M", &utc))
+        snprintf(ret, SQ_TIME_TEXT_BYTES, "%lld s", (long long)seconds);
+}
+
+void sq_size_text(uint64_t bytes, char ret[SQ_SIZE_TEXT_BYTES])
+{
+    static const char *const UNITS[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 999.5 && unit + 1 < sizeof UNITS / sizeof *UNITS; unit++)
+        value /= 1000;
+    snprintf(ret, SQ_SIZE_TEXT_BYTES, unit > 0 && value < 99.5 ? "%.1f %s" : "%.0f %s", value, UNITS[unit]);
+}
+
+void sq_count_fields(const struct sq_records *records, uint64_t init_chunk, uint64_t init_count, uint32_t *counts)
+{
+    memset(counts, 0, init_count * sizeof *counts);
+    for (size_t i = 0; i < records->unit_count; i++) {
+        const struct sq_record_unit *unit = &records->units[i];
+        for (size_t k = 0; k < unit->init_count && unit->valid; k++)
+            if (unit->unit < init_count && unit->unit * init_chunk + k < init_count)
+                counts[unit->unit * init_chunk + k] = unit->field_counts[k];
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+uint32_t sq_usual_count(uint32_t *counts, size_t count)
+{
+    uint32_t usual = 0;
+    size_t often = 0;
+    if (count)
+        qsort(counts, count, sizeof *counts, by_number);
+    for (size_t i = 0; i < count;) {
+        size_t end = i;
+        while (end < count && counts[end] == counts[i])
+            end++;
+        if (counts[i] > 0 && end - i >= often) {
+            often = end - i;
+            usual = counts[i];
+        }
+        i = end;
+    }
+    return usual;
+}
+
+char *sq_text_for_caller(const struct sq_text *text)
+{
+    return text->failed ? NULL : strdup(sq_text_string(text));
+}
+
+int sq_json_for_caller(const struct sq_json *v, char **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    SQ_TRY(sq_json_write(v, true, &text, err));
+    sq_text_add(&text, "\n");
+    char *copy = sq_text_for_caller(&text);
+    if (!copy)
+        return sq_error_memory(err, text.length);
+    *ret = copy;
+    return 0;
+}

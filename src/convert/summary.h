@@ -1,0 +1,25 @@
+/* Words and counts that plan, report and status share. */
+#ifndef SQ_CONVERT_SUMMARY_H
+#define SQ_CONVERT_SUMMARY_H
+
+#include "base/json.h"
+#include "convert/records.h"
+
+enum { SQ_TIME_TEXT_BYTES = 32, SQ_SIZE_TEXT_BYTES = 32 };
+
+/* "2022-01-01T06:00", with seconds where they are not 0. */
+void sq_time_text(int64_t seconds, char ret[SQ_TIME_TEXT_BYTES]);
+/* "1.2 GB", as disks are sold. */
+void sq_size_text(uint64_t bytes, char ret[SQ_SIZE_TEXT_BYTES]);
+
+/* Fields stored of each init time, by the records; counts: init_count numbers, set here. */
+void sq_count_fields(const struct sq_records *records, uint64_t init_chunk, uint64_t init_count, uint32_t *counts);
+/* The commonest count among runs that have any field (ties: the greatest); 0: none has. `counts` is sorted by it. */
+uint32_t sq_usual_count(uint32_t *counts, size_t count);
+
+/* The text as malloc'ed memory for a caller of the library; NULL: out of memory. */
+char *sq_text_for_caller(const struct sq_text *text);
+/* A JSON document and a newline, the same way. */
+int sq_json_for_caller(const struct sq_json *v, char **ret, struct squall_error *err) SQUALL_CHECK;
+
+#endif

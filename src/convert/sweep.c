@@ -1,0 +1,70 @@
+/*
+ * Temporary files of runs that were killed. They lie where a run writes: beside metadata, coordinates, flags and records, and
+ * in the folders of units that have no record. Whoever holds the lock is alone, so every temporary file is a dead one's.
+ */
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/flags.h"
+#include "convert/write.h"
+#include "io/atomic_file.h"
+#include "store/zarr_writer.h"
+#include <string.h>
+
+/* A folder that is not there is clean. */
+static int sweep_folder(const char *folder, bool deep, struct squall_error *err)
+{
+    char **names;
+    size_t count;
+    enum sq_file_kind kind;
+    SQ_TRY(sq_file_stat(folder, &kind, NULL, err));
+    if (kind != SQ_FILE_FOLDER)
+        return 0;
+    SQ_TRY(sq_folder_list(folder, &names, &count, err));
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        bool temporary = sq_atomic_is_temporary(names[i], NULL);
+        if (!temporary && !deep)
+            continue;
+        SQ_CLEANUP_FREE char *path = sq_path_join(folder, names[i]);
+        if (!path)
+            status = sq_error_memory(err, strlen(folder));
+        else
+            status = temporary ? sq_file_remove(path, err) : sweep_folder(path, true, err);
+    }
+    sq_names_free(names, count);
+    return status;
+}
+
+static int sweep_below(const char *store, const char *name, bool deep, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *path = sq_path_join(store, name);
+    return path ? sweep_folder(path, deep, err) : sq_error_memory(err, strlen(store));
+}
+
+static int sweep_array(const struct squall_convert_plan *plan, const char *name, struct squall_error *err)
+{
+    uint64_t units = (plan->cube.init_count + plan->layout.init_chunk - 1) / plan->layout.init_chunk;
+    SQ_TRY(sweep_below(plan->target, name, false, err));
+    for (uint64_t unit = 0; unit < units; unit++) {
+        const struct sq_record_unit *record = sq_records_unit(&plan->state.records, unit);
+        if (record && record->valid)
+            continue;
+        SQ_CLEANUP_FREE char *path = sq_store_chunk_path(plan->target, name, 1, &unit);
+        if (!path)
+            return sq_error_memory(err, strlen(name));
+        SQ_TRY(sweep_folder(path, true, err));
+    }
+    return 0;
+}
+
+int sq_sweep(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    SQ_TRY(sweep_folder(plan->target, false, err));
+    SQ_TRY(sweep_below(plan->target, SQ_FLAG_EXISTS, true, err)); /* the records are in it */
+    SQ_TRY(sweep_below(plan->target, SQ_FLAG_COUNT, true, err));
+    for (size_t i = 0; i < plan->cube.coordinate_count; i++)
+        SQ_TRY(sweep_below(plan->target, plan->cube.coordinates[i].name, true, err));
+    for (size_t i = 0; i < plan->layout.array_count; i++)
+        SQ_TRY(sweep_array(plan, plan->layout.arrays[i].name, err));
+    return 0;
+}

@@ -1,0 +1,219 @@
+/*
+ * What there is to do, unit by unit: the sources' fields and files against the store's records. A unit is done again where the
+ * sources hold a field or a file that its record does not; a file that is only gone is no reason. And never may a redo turn a
+ * stored value into fill.
+ */
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/flags.h"
+#include "convert/plan.h"
+#include "store/zarr_writer.h"
+#include <string.h>
+
+/* Slabs of each array for which the sources hold a field. */
+struct wanted {
+    struct sq_ranges *arrays;
+    size_t array_count;
+};
+
+static void wanted_done(struct wanted *w)
+{
+    for (size_t i = 0; i < w->array_count; i++)
+        sq_ranges_done(&w->arrays[i]);
+    sq_free(w->arrays);
+}
+
+static int find_wanted(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit, struct wanted *w,
+                       struct squall_error *err)
+{
+    w->arrays = sq_alloc_zero(plan->layout.array_count + 1, sizeof *w->arrays);
+    if (!w->arrays)
+        return sq_error_memory(err, plan->layout.array_count * sizeof *w->arrays);
+    w->array_count = plan->layout.array_count;
+    for (size_t i = 0; i < unit->place_count; i++) {
+        const struct sq_cube_place *p = &plan->cube.places[unit->first_place + i];
+        uint64_t within = p->init % plan->layout.init_chunk;
+        SQ_TRY(sq_ranges_add(&w->arrays[p->variable], within * plan->layout.arrays[p->variable].slabs_per_init + p->slab, err));
+    }
+    return 0;
+}
+
+/* Of the fields that the record has stored, how many `w` lacks. */
+static uint64_t count_lost(const struct sq_record_unit *record, const struct sq_layout *layout, const struct wanted *w)
+{
+    uint64_t lost = 0;
+    for (size_t i = 0; i < layout->array_count; i++) {
+        const struct sq_record_array *stored = sq_record_array_of(record, layout->arrays[i].name);
+        if (stored)
+            lost += sq_ranges_lacking(&stored->stored, &w->arrays[i], NULL);
+    }
+    return lost;
+}
+
+static uint64_t count_new(const struct sq_record_unit *record, const struct sq_layout *layout, const struct wanted *w)
+{
+    uint64_t fresh = 0;
+    for (size_t i = 0; i < layout->array_count; i++) {
+        const struct sq_record_array *stored = sq_record_array_of(record, layout->arrays[i].name);
+        fresh += sq_ranges_lacking(&w->arrays[i], stored ? &stored->stored : NULL, stored ? &stored->bad : NULL);
+    }
+    return fresh;
+}
+
+/* The first source file of the unit that its record does not know; NULL: none. */
+static const struct sq_grib_file *new_file(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit)
+{
+    uint32_t last = UINT32_MAX;
+    for (size_t i = 0; i < unit->place_count; i++) {
+        uint32_t file = plan->index.fields[plan->cube.places[unit->first_place + i].field].file;
+        struct sq_record_file as_recorded = sq_record_file_of(&plan->index.files[file]);
+        if (file != last && !sq_record_has_file(unit->record, &as_recorded))
+            return &plan->index.files[file];
+        last = file;
+    }
+    return NULL;
+}
+
+/* *ret_path: the first chunk whose file is not there or has another length; NULL: none. The caller's. */
+static int missing_chunk(const struct squall_convert_plan *plan, const struct sq_record_unit *record, char **ret_path,
+                         struct squall_error *err)
+{
+    for (size_t i = 0; i < plan->layout.array_count; i++) {
+        const struct sq_layout_array *a = &plan->layout.arrays[i];
+        const struct sq_record_array *stored = sq_record_array_of(record, a->name);
+        for (size_t k = 0; stored && k < stored->chunk_count; k++) {
+            uint64_t index[SQ_LAYOUT_RANK_MAX];
+            struct sq_file_identity identity;
+            enum sq_file_kind kind;
+            if (stored->chunks[k].size_bytes == 0)
+                continue;
+            sq_layout_chunk_index(a, record->unit, k, index);
+            SQ_CLEANUP_FREE char *path = sq_store_chunk_path(plan->target, a->name, a->rank, index);
+            if (!path)
+                return sq_error_memory(err, strlen(plan->target));
+            SQ_TRY(sq_file_stat(path, &kind, &identity, err));
+            if (kind == SQ_FILE_REGULAR && identity.size_bytes == stored->chunks[k].size_bytes)
+                continue;
+            *ret_path = path;
+            path = NULL;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static int look_at_flags(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, struct squall_error *err)
+{
+    for (size_t i = 0; i < unit->record->init_count; i++) {
+        bool exists;
+        uint32_t count;
+        SQ_TRY(sq_flags_get(plan->target, unit->unit * plan->layout.init_chunk + i, &exists, &count, err));
+        unit->flags_differ = unit->flags_differ || count != unit->record->field_counts[i] || exists != (count > 0);
+    }
+    return 0;
+}
+
+/* Why a recorded unit is to be done again; *ret_why NULL: it is not. */
+static int why_again(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit, const struct wanted *w, char **ret_why,
+                     struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *missing = NULL;
+    const struct sq_grib_file *file = new_file(plan, unit);
+    uint64_t fresh = count_new(unit->record, &plan->layout, w);
+    SQ_TRY(missing_chunk(plan, unit->record, &missing, err));
+    *ret_why = NULL;
+    if (!unit->record->valid)
+        *ret_why = sq_strdup("an earlier run was interrupted while it replaced the data");
+    else if (file)
+        *ret_why = sq_format("%s is new or has changed", file->path);
+    else if (fresh)
+        *ret_why = sq_format("%llu fields are new", (unsigned long long)fresh);
+    else if (missing)
+        *ret_why = sq_format("%s is missing or has another length", missing);
+    else
+        return 0;
+    return *ret_why ? 0 : sq_error_memory(err, strlen(plan->target));
+}
+
+/* A recorded unit against what the sources hold. */
+static int weigh(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, struct squall_error *err)
+{
+    __attribute__((cleanup(wanted_done))) struct wanted w = {0};
+    SQ_CLEANUP_FREE char *why = NULL;
+    SQ_TRY(find_wanted(plan, unit, &w, err));
+    SQ_TRY(why_again(plan, unit, &w, &why, err));
+    if (!why) {
+        unit->todo = SQ_TODO_NOTHING;
+        return look_at_flags(plan, unit, err);
+    }
+    uint64_t lost = count_lost(unit->record, &plan->layout, &w);
+    unit->todo = lost ? SQ_TODO_KEEP : SQ_TODO_REDO;
+    unit->why = lost ? sq_format("%s, but the sources no longer hold %llu of the fields that are stored; left as it is", why,
+                                 (unsigned long long)lost)
+                     : sq_strdup(why);
+    return unit->why ? 0 : sq_error_memory(err, strlen(why));
+}
+
+/* Is one of the unit's files damaged, or one of its runs' fields ignored? */
+static bool has_bad_input(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit)
+{
+    uint32_t last = UINT32_MAX;
+    for (size_t i = 0; i < unit->place_count; i++) {
+        uint32_t file = plan->index.fields[plan->cube.places[unit->first_place + i].field].file;
+        if (file == last)
+            continue;
+        last = file;
+        for (size_t k = 0; k < plan->inputs.count; k++)
+            if (plan->inputs.items[k].file == file)
+                return true;
+    }
+    return false;
+}
+
+static int decide(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, struct squall_error *err)
+{
+    unit->record = sq_records_unit(&plan->state.records, unit->unit);
+    unit->todo = SQ_TODO_WRITE;
+    if (unit->record)
+        SQ_TRY(weigh(plan, unit, err));
+    if (!plan->settings.strict || (unit->todo != SQ_TODO_WRITE && unit->todo != SQ_TODO_REDO) || !has_bad_input(plan, unit))
+        return 0;
+    sq_free(unit->why);
+    unit->todo = SQ_TODO_STRICT;
+    unit->why = sq_strdup("has a bad or ignored input; not written (--strict)");
+    return unit->why ? 0 : sq_error_memory(err, sizeof *unit);
+}
+
+static uint64_t unit_of(const struct squall_convert_plan *plan, size_t place)
+{
+    return plan->cube.places[place].init / plan->layout.init_chunk;
+}
+
+int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    size_t capacity = 0, count = plan->cube.place_count;
+    for (size_t first = 0; first < count;) {
+        struct sq_planned_unit unit = {.unit = unit_of(plan, first), .first_place = first};
+        while (first < count && unit_of(plan, first) == unit.unit)
+            first++;
+        unit.place_count = first - unit.first_place;
+        SQ_TRY(SQ_GROW(plan->units, capacity, plan->unit_count + 1, err));
+        plan->units[plan->unit_count++] = unit;
+        SQ_TRY(decide(plan, &plan->units[plan->unit_count - 1], err));
+    }
+    return 0;
+}
+
+bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const struct sq_unit *unit)
+{
+    for (size_t i = 0; i < layout->array_count; i++) {
+        const struct sq_record_array *stored = sq_record_array_of(record, layout->arrays[i].name);
+        const uint8_t *slabs = sq_unit_slabs(unit, i);
+        uint64_t slab_count = layout->arrays[i].slabs_per_init * layout->init_chunk;
+        for (size_t k = 0; stored && k < stored->stored.count; k++)
+            for (uint64_t s = stored->stored.items[k].first; s <= stored->stored.items[k].last; s++)
+                if (s >= slab_count || slabs[s] != SQ_SLAB_STORED)
+                    return true;
+    }
+    return false;
+}

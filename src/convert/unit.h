@@ -1,0 +1,58 @@
+/*
+ * One unit in memory: its fields decoded, in parallel, straight into the buffers of the chunks that they belong to. The
+ * buffers are made once, for the largest unit, and used again for every unit; nothing of them is set that a field fills.
+ */
+#ifndef SQ_CONVERT_UNIT_H
+#define SQ_CONVERT_UNIT_H
+
+#include "convert/layout.h"
+#include "engine/context.h"
+
+/* What all units of a run share. */
+struct sq_unit_setting {
+    const struct squall_context *ctx;
+    const struct sq_grib_index *index;
+    const struct sq_cube *cube;
+    const struct sq_layout *layout;
+    enum sq_overflow overflow;
+    unsigned coarsen_y, coarsen_x;
+};
+
+enum sq_slab_state { SQ_SLAB_EMPTY, SQ_SLAB_STORED, SQ_SLAB_BAD /* its field could not be decoded */ };
+
+/* A field that could not be decoded. */
+struct sq_unit_bad {
+    const struct sq_cube_place *place;
+    char *message;
+};
+
+struct sq_unit;
+
+/* *ret: sq_unit_free. */
+int sq_unit_new(const struct sq_unit_setting *setting, struct sq_unit **ret, struct squall_error *err) SQUALL_CHECK;
+void sq_unit_free(struct sq_unit *unit);
+
+/*
+ * Decode the unit's fields; what the unit held before is gone. `places` are all of the unit, and of no other.
+ * A field whose bytes are damaged costs only itself (SQ_SLAB_BAD). Errors end the unit: SQUALL_EIO (a file cannot be read, or
+ * is another one than was scanned), SQUALL_ERANGE (a value does not fit its array's type: variable, file, value),
+ * SQUALL_ECANCELLED.
+ */
+int sq_unit_load(struct sq_unit *unit, uint64_t number, const struct sq_cube_place *places, size_t place_count,
+                 struct squall_error *err) SQUALL_CHECK;
+
+uint64_t sq_unit_number(const struct sq_unit *unit);
+/* The chunk's bytes in memory (chunk: in C order over the grid behind init_time); NULL: no field touches it, it is not stored. */
+const void *sq_unit_chunk(const struct sq_unit *unit, size_t array, uint64_t chunk);
+/* enum sq_slab_state of each slab, (init within the unit) × slabs_per_init + slab. */
+const uint8_t *sq_unit_slabs(const struct sq_unit *unit, size_t array);
+uint64_t sq_unit_bytes_read(const struct sq_unit *unit);
+size_t sq_unit_bad(const struct sq_unit *unit, const struct sq_unit_bad **ret); /* in the order of places */
+
+/* Tell the system that the messages of these places are wanted soon. */
+void sq_unit_prefetch(const struct sq_unit_setting *setting, const struct sq_cube_place *places, size_t place_count);
+
+/* What a unit takes in memory, beside its chunks: buffers of the threads for messages and fields. */
+uint64_t sq_unit_worker_bytes(const struct sq_unit_setting *setting);
+
+#endif

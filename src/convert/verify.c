@@ -1,0 +1,462 @@
+/*
+ * squall verify: every chunk that a record tells of, by length and checksum, in parallel. A Zarr store without records is
+ * decoded instead, chunk by chunk: that finds what does not decode, and what is not there.
+ */
+#include "array/dtype.h"
+#include "base/checked.h"
+#include "base/crc32c.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/flags.h"
+#include "convert/layout.h"
+#include "convert/store_state.h"
+#include "convert/summary.h"
+#include "engine/array.h"
+#include "store/zarr_writer.h"
+#include "sys/pool.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct finding {
+    size_t order; /* of the chunk that it is about */
+    char *line;
+};
+
+struct verify {
+    const struct squall_context *ctx;
+    struct squall_convert_events events;
+    const char *store;
+    pthread_mutex_t lock; /* around all below, and the events */
+    struct finding *bad, *absent;
+    size_t bad_count, bad_capacity, absent_count, absent_capacity;
+    uint64_t chunks_done, chunk_count, bytes;
+};
+
+static void findings_free(struct finding *findings, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sq_free(findings[i].line);
+    sq_free(findings);
+}
+
+static void verify_done(struct verify *v)
+{
+    findings_free(v->bad, v->bad_count);
+    findings_free(v->absent, v->absent_count);
+    pthread_mutex_destroy(&v->lock);
+}
+
+/* line is taken; NULL: out of memory. */
+static int add_finding(struct verify *v, bool absent, size_t order, char *line, struct squall_error *err)
+{
+    struct finding **list = absent ? &v->absent : &v->bad;
+    size_t *count = absent ? &v->absent_count : &v->bad_count, *capacity = absent ? &v->absent_capacity : &v->bad_capacity;
+    if (!line)
+        return sq_error_memory(err, sizeof **list);
+    pthread_mutex_lock(&v->lock);
+    int status = sq_grow((void **)list, capacity, *count + 1, sizeof **list, err);
+    if (!status) {
+        (*list)[(*count)++] = (struct finding){order, line};
+        if (v->events.message)
+            v->events.message(v->events.user, absent ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, line);
+    }
+    pthread_mutex_unlock(&v->lock);
+    if (status)
+        sq_free(line);
+    return status;
+}
+
+static void chunk_done(struct verify *v, uint64_t bytes)
+{
+    pthread_mutex_lock(&v->lock);
+    v->chunks_done++;
+    v->bytes += bytes;
+    if (v->events.progress)
+        v->events.progress(v->events.user, v->chunks_done, v->chunk_count, v->bytes, 0);
+    pthread_mutex_unlock(&v->lock);
+}
+
+/* ---- by the records -------------------------------------------------------------------------------------------------------------- */
+
+/* What a record says of one chunk. */
+struct expected {
+    const struct sq_layout_array *array;
+    uint64_t unit, chunk;
+    struct sq_record_chunk record;
+};
+
+struct recorded {
+    struct verify *v;
+    struct sq_layout_array *arrays; /* name, rank, shape, chunks, grid */
+    size_t array_count;
+    struct expected *chunks;
+    size_t chunk_count, chunk_capacity;
+    void **buffers; /* of each worker */
+    size_t *capacities;
+};
+
+static void recorded_done(struct recorded *r)
+{
+    for (unsigned i = 0; r->buffers && i < r->v->ctx->threads; i++)
+        sq_free(r->buffers[i]);
+    sq_free(r->buffers);
+    sq_free(r->capacities);
+    sq_free(r->chunks);
+    sq_free(r->arrays);
+}
+
+static int add_array(void *user, const char *name, const struct sq_json *v, struct squall_error *err)
+{
+    struct recorded *r = user;
+    struct sq_layout_array *a = &r->arrays[r->array_count];
+    const struct sq_json *shape = sq_json_get(v, "shape"), *chunks = sq_json_get(v, "chunks");
+    size_t rank = sq_json_count(chunks);
+    bool good = rank >= 1 && rank <= SQ_LAYOUT_RANK_MAX && sq_json_count(shape) == rank - 1;
+    a->name = name;
+    a->rank = (unsigned)rank;
+    a->chunks_per_unit = 1;
+    for (size_t d = 1; d < rank && good; d++) {
+        good = sq_json_uint(sq_json_at(shape, d - 1), &a->shape[d]) && sq_json_uint(sq_json_at(chunks, d), &a->chunks[d]) &&
+               a->chunks[d] > 0 && a->shape[d] > 0;
+        a->grid[d] = good ? (a->shape[d] - 1) / a->chunks[d] + 1 : 0;
+        good = good && sq_mul_u64(a->chunks_per_unit, a->grid[d], &a->chunks_per_unit);
+    }
+    r->array_count++;
+    return good ? 0 : sq_error(err, SQUALL_ECORRUPT, "layout.json: array %s has no usable shape; the records are damaged", name);
+}
+
+static const struct sq_layout_array *array_named(const struct recorded *r, const char *name)
+{
+    for (size_t i = 0; i < r->array_count; i++)
+        if (!strcmp(r->arrays[i].name, name))
+            return &r->arrays[i];
+    return NULL;
+}
+
+static int list_unit(struct recorded *r, const struct sq_record_unit *unit, struct squall_error *err)
+{
+    for (size_t i = 0; i < unit->array_count; i++) {
+        const struct sq_record_array *stored = &unit->arrays[i];
+        const struct sq_layout_array *a = array_named(r, stored->name);
+        if (!a || stored->chunk_count != a->chunks_per_unit)
+            return sq_error(err, SQUALL_ECORRUPT, "the record of unit %llu does not fit the layout (%s); the records are damaged",
+                            (unsigned long long)unit->unit, stored->name);
+        for (size_t k = 0; k < stored->chunk_count; k++) {
+            if (stored->chunks[k].size_bytes == 0)
+                continue;
+            SQ_TRY(SQ_GROW(r->chunks, r->chunk_capacity, r->chunk_count + 1, err));
+            r->chunks[r->chunk_count++] = (struct expected){a, unit->unit, k, stored->chunks[k]};
+        }
+    }
+    return 0;
+}
+
+/* What is wrong with the file; *ret_line NULL: nothing. */
+static int compare(struct recorded *r, const struct expected *e, const char *path, unsigned worker, char **ret_line,
+                   struct squall_error *err)
+{
+    enum sq_file_kind kind;
+    struct sq_file_identity identity;
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    int fd = -1;
+    *ret_line = NULL;
+    int status = sq_file_stat(path, &kind, &identity, &failure);
+    if (!status && kind == SQ_FILE_NONE)
+        status = sq_error(&failure, SQUALL_ENOTFOUND, "%s: missing", path);
+    else if (!status && (kind != SQ_FILE_REGULAR || identity.size_bytes != e->record.size_bytes))
+        status = sq_error(&failure, SQUALL_ECORRUPT, "%s: %llu bytes, its record says %llu", path, (unsigned long long)identity.size_bytes,
+                          (unsigned long long)e->record.size_bytes);
+    if (!status) {
+        SQ_TRY(sq_grow(&r->buffers[worker], &r->capacities[worker], e->record.size_bytes, 1, err));
+        status = sq_file_open(path, &fd, NULL, &failure);
+    }
+    if (!status)
+        status = sq_file_read_at(fd, path, 0, r->buffers[worker], e->record.size_bytes, &failure);
+    sq_file_close(fd);
+    if (!status && sq_crc32c(0, r->buffers[worker], e->record.size_bytes) != e->record.crc32c)
+        status = sq_error(&failure, SQUALL_ECORRUPT, "%s: its bytes do not match their checksum", path);
+    if (status && !(*ret_line = sq_strdup(failure.message)))
+        return sq_error_memory(err, sizeof failure);
+    return 0;
+}
+
+static int check_chunk(void *user, size_t index, unsigned worker, struct squall_error *err)
+{
+    struct recorded *r = user;
+    const struct expected *e = &r->chunks[index];
+    uint64_t place[SQ_LAYOUT_RANK_MAX];
+    char *line;
+    if (sq_cancelled(r->v->ctx))
+        return sq_error(err, SQUALL_ECANCELLED, "stopped");
+    sq_layout_chunk_index(e->array, e->unit, e->chunk, place);
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(r->v->store, e->array->name, e->array->rank, place);
+    if (!path)
+        return sq_error_memory(err, strlen(r->v->store));
+    SQ_TRY(compare(r, e, path, worker, &line, err));
+    if (line)
+        SQ_TRY(add_finding(r->v, false, index, line, err));
+    chunk_done(r->v, e->record.size_bytes);
+    return 0;
+}
+
+/* Runs that the flags call stored, and no record does. */
+static int check_flags(struct verify *v, const struct sq_store_state *state, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE uint32_t *counts = sq_alloc(state->init_count, sizeof *counts);
+    if (!counts)
+        return sq_error_memory(err, state->init_count * sizeof *counts);
+    sq_count_fields(&state->records, state->init_chunk, state->init_count, counts);
+    for (uint64_t i = 0; i < state->init_count; i++) {
+        bool exists;
+        uint32_t field_count;
+        char time[SQ_TIME_TEXT_BYTES];
+        SQ_TRY(sq_flags_get(v->store, i, &exists, &field_count, err));
+        if (!exists || counts[i] > 0)
+            continue;
+        sq_time_text(state->init_start_s + (int64_t)i * state->init_step_s, time);
+        SQ_TRY(
+            add_finding(v, false, SIZE_MAX, sq_format("%s: chunk_exists is true for run %s, but no record says so", v->store, time), err));
+    }
+    return 0;
+}
+
+static int by_records(struct verify *v, const struct sq_store_state *state, struct squall_error *err)
+{
+    __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v};
+    const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
+    r.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *r.arrays);
+    r.buffers = sq_alloc_zero(v->ctx->threads, sizeof *r.buffers);
+    r.capacities = sq_alloc_zero(v->ctx->threads, sizeof *r.capacities);
+    if (!r.arrays || !r.buffers || !r.capacities)
+        return sq_error_memory(err, v->ctx->threads * sizeof *r.buffers);
+    SQ_TRY(sq_json_each(arrays, add_array, &r, err));
+    for (size_t i = 0; i < state->records.unit_count; i++)
+        if (state->records.units[i].valid)
+            SQ_TRY(list_unit(&r, &state->records.units[i], err));
+    v->chunk_count = r.chunk_count;
+    SQ_TRY(sq_parallel(v->ctx->threads, r.chunk_count, check_chunk, &r, err));
+    return check_flags(v, state, err);
+}
+
+/* ---- by decoding ----------------------------------------------------------------------------------------------------------------- */
+
+struct decoding {
+    struct verify *v;
+    squall_array *array;
+    struct squall_array_info info;
+    uint64_t grid[SQUALL_RANK_MAX];
+    size_t chunk_elements, first_order;
+    void **buffers; /* of each worker: one chunk */
+};
+
+static void decoding_done(struct decoding *d)
+{
+    for (unsigned i = 0; d->buffers && i < d->v->ctx->threads; i++)
+        sq_free(d->buffers[i]);
+    sq_free(d->buffers);
+}
+
+static char *chunk_name(const struct decoding *d, const uint64_t *chunk)
+{
+    SQ_CLEANUP_TEXT struct sq_text t = SQ_TEXT_INIT;
+    sq_text_printf(&t, "%s: %s: chunk ", d->v->store, d->info.name);
+    for (unsigned i = 0; i < d->info.rank; i++)
+        sq_text_printf(&t, "%s%llu", i ? "/" : "", (unsigned long long)chunk[i]);
+    return sq_text_release(&t);
+}
+
+/* Decode it; what fails is a finding. */
+static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order, void *buffer, struct squall_error *err)
+{
+    struct squall_selection box = {0};
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    size_t elements = 1;
+    for (unsigned i = 0; i < d->info.rank; i++) {
+        uint64_t left = d->info.shape[i] - chunk[i] * d->info.chunks[i];
+        box.start[i] = chunk[i] * d->info.chunks[i];
+        box.count[i] = left < d->info.chunks[i] ? left : d->info.chunks[i];
+        box.step[i] = 1;
+        elements *= box.count[i];
+    }
+    int status = squall_array_read(d->array, &box, buffer, NULL, &failure);
+    if (status == SQUALL_ENOMEM || status == SQUALL_ECANCELLED) {
+        if (err)
+            *err = failure;
+        return status;
+    }
+    for (size_t i = 0; !status && d->info.type == SQUALL_STRING && i < elements; i++)
+        free(((char **)buffer)[i]);
+    if (!status)
+        return 0;
+    SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);
+    return add_finding(d->v, false, order, name ? sq_format("%s: %s", name, failure.message) : NULL, err);
+}
+
+/* A chunk in a file of its own may be absent though its place is known. */
+static int is_absent(const struct decoding *d, const uint64_t *chunk, bool *ret, struct squall_error *err)
+{
+    struct sq_location where = {0};
+    enum sq_file_kind kind = SQ_FILE_REGULAR;
+    SQ_TRY(d->array->ops->locate(d->array, chunk, &where, err));
+    SQ_CLEANUP_FREE char *path = where.path;
+    if (path)
+        SQ_TRY(sq_file_stat(path, &kind, NULL, err));
+    *ret = where.state == SQ_CHUNK_MISSING || kind == SQ_FILE_NONE;
+    return 0;
+}
+
+static int decode_task(void *user, size_t index, unsigned worker, struct squall_error *err)
+{
+    struct decoding *d = user;
+    uint64_t chunk[SQUALL_RANK_MAX];
+    size_t rest = index, order = d->first_order + index;
+    bool absent;
+    if (sq_cancelled(d->v->ctx))
+        return sq_error(err, SQUALL_ECANCELLED, "stopped");
+    for (unsigned i = d->info.rank; i-- > 0;) {
+        chunk[i] = rest % d->grid[i];
+        rest /= d->grid[i];
+    }
+    SQ_TRY(is_absent(d, chunk, &absent, err));
+    if (absent) {
+        SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);
+        SQ_TRY(add_finding(d->v, true, order, name ? sq_format("%s: absent, reads as fill", name) : NULL, err));
+    } else {
+        SQ_TRY(decode_chunk(d, chunk, order, d->buffers[worker], err));
+    }
+    chunk_done(d->v, 0);
+    return 0;
+}
+
+/* *ret_chunks: how many chunks the array has. */
+static int decode_array(struct verify *v, squall_array *a, size_t first_order, size_t *ret_chunks, struct squall_error *err)
+{
+    __attribute__((cleanup(decoding_done))) struct decoding d = {
+        .v = v, .array = a, .info = squall_array_info(a), .first_order = first_order};
+    size_t chunks = 1, bytes, element = d.info.type == SQUALL_STRING ? sizeof(char *) : sq_type_size(d.info.type);
+    *ret_chunks = 0;
+    if (d.info.unsupported)
+        return add_finding(v, true, first_order, sq_format("%s: %s: not checked: %s", v->store, d.info.name, d.info.unsupported), err);
+    d.chunk_elements = 1;
+    for (unsigned i = 0; i < d.info.rank; i++) {
+        d.grid[i] = d.info.shape[i] ? (d.info.shape[i] - 1) / d.info.chunks[i] + 1 : 0;
+        uint64_t length = d.info.chunks[i] < d.info.shape[i] ? d.info.chunks[i] : d.info.shape[i];
+        if (!sq_mul_size(chunks, d.grid[i], &chunks) || !sq_mul_size(d.chunk_elements, length, &d.chunk_elements))
+            return sq_error(err, SQUALL_ECORRUPT, "%s: %s: more chunks than can be counted", v->store, d.info.name);
+    }
+    d.buffers = sq_alloc_zero(v->ctx->threads, sizeof *d.buffers);
+    if (!d.buffers || !sq_mul_size(d.chunk_elements, element, &bytes))
+        return sq_error_memory(err, sizeof(void *));
+    for (unsigned i = 0; i < v->ctx->threads && chunks; i++)
+        if (!(d.buffers[i] = sq_alloc(bytes, 1)))
+            return sq_error_memory(err, bytes);
+    v->chunk_count += chunks;
+    *ret_chunks = chunks;
+    return sq_parallel(v->ctx->threads, chunks, decode_task, &d, err);
+}
+
+static int by_decoding(squall_context *ctx, struct verify *v, struct squall_error *err)
+{
+    squall_dataset *ds;
+    SQ_TRY(squall_dataset_open(ctx, v->store, &ds, err));
+    struct squall_dataset_info info = squall_dataset_info(ds);
+    size_t order = 0;
+    int status = 0;
+    if (strncmp(info.format, "zarr", 4) != 0)
+        status = sq_error(err, SQUALL_EINVAL, "%s: %s, not a Zarr store", v->store, info.format);
+    for (size_t i = 0; i < info.problem_count && !status; i++)
+        status = add_finding(v, false, 0, sq_strdup(squall_dataset_problem(ds, i)), err);
+    for (size_t i = 0; i < info.array_count && !status; i++) {
+        size_t chunks = 0;
+        status = decode_array(v, squall_dataset_array_at(ds, i), order, &chunks, err);
+        order += chunks + 1;
+    }
+    squall_dataset_close(ds);
+    return status;
+}
+
+/* ---- report ---------------------------------------------------------------------------------------------------------------------- */
+
+static int by_order(const void *a, const void *b)
+{
+    const struct finding *x = a, *y = b;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static struct sq_json *lines_json(const struct finding *findings, size_t count)
+{
+    struct sq_json *v = sq_json_new_array();
+    for (size_t i = 0; v && i < count; i++) {
+        if (sq_json_append(v, sq_json_new_string(findings[i].line))) {
+            sq_json_free(v);
+            return NULL;
+        }
+    }
+    return v;
+}
+
+static int write_report(struct verify *v, bool recorded, char **ret_text, char **ret_json, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    SQ_CLEANUP_JSON struct sq_json *json = sq_json_new_object();
+    char size[SQ_SIZE_TEXT_BYTES];
+    if (v->bad_count)
+        qsort(v->bad, v->bad_count, sizeof *v->bad, by_order);
+    if (v->absent_count)
+        qsort(v->absent, v->absent_count, sizeof *v->absent, by_order);
+    if (!json || sq_json_set_string(json, "store", v->store) || sq_json_set_string(json, "by", recorded ? "records" : "decoding") ||
+        sq_json_set(json, "chunks", sq_json_new_uint(v->chunk_count)) || sq_json_set(json, "bytes", sq_json_new_uint(v->bytes)) ||
+        sq_json_set(json, "bad", lines_json(v->bad, v->bad_count)) || sq_json_set(json, "absent", lines_json(v->absent, v->absent_count)))
+        return sq_error_memory(err, sizeof(void *));
+    for (size_t i = 0; i < v->bad_count; i++)
+        sq_text_printf(&text, "%s\n", v->bad[i].line);
+    for (size_t i = 0; i < v->absent_count; i++)
+        sq_text_printf(&text, "%s\n", v->absent[i].line);
+    sq_size_text(v->bytes, size);
+    sq_text_printf(&text, "%s: %llu chunks %s", v->store, (unsigned long long)v->chunk_count,
+                   recorded ? "compared with their records, " : "decoded");
+    sq_text_printf(&text, "%s: %zu bad, %zu absent\n", recorded ? size : "", v->bad_count, v->absent_count);
+    char *copy = sq_text_for_caller(&text);
+    if (!copy)
+        return sq_error_memory(err, text.length);
+    int status = sq_json_for_caller(json, ret_json, err);
+    if (status)
+        free(copy);
+    else
+        *ret_text = copy;
+    return status;
+}
+
+/* Has squall made this store? An unreadable layout.json is an error; none is none. */
+static int read_state(const char *store, struct sq_store_state *state, struct squall_error *err)
+{
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    int status = sq_store_state_read(store, state, &failure);
+    if (status == SQUALL_EREFUSED) /* another thing than a store of squall's: what it is comes out when it is opened */
+        return 0;
+    if (status && err)
+        *err = failure;
+    return status;
+}
+
+int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events, uint64_t *ret_bad,
+                         char **ret_text, char **ret_json, struct squall_error *err)
+{
+    __attribute__((cleanup(verify_done))) struct verify v = {.ctx = ctx, .store = store};
+    struct sq_store_state state = {0};
+    char *text = NULL, *json = NULL;
+    pthread_mutex_init(&v.lock, NULL);
+    if (events)
+        v.events = *events;
+    SQ_TRY(read_state(store, &state, err));
+    bool recorded = state.exists;
+    int status = recorded ? by_records(&v, &state, err) : by_decoding(ctx, &v, err);
+    sq_store_state_done(&state);
+    SQ_TRY(status);
+    SQ_TRY(write_report(&v, recorded, &text, &json, err));
+    *ret_bad = v.bad_count;
+    *ret_text = text;
+    *ret_json = json;
+    return 0;
+}

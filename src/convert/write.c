@@ -1,0 +1,336 @@
+/*
+ * See write.h. The threads decode a unit, then encode it; publishing happens beside them. A unit that was recorded before is
+ * loaded whole before anything of it is touched: only then is it known that the redo loses nothing.
+ */
+#include "convert/write.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/flags.h"
+#include "convert/report.h"
+#include "store/zarr_writer.h"
+#include "sys/pool.h"
+#include <string.h>
+
+/* ---- records --------------------------------------------------------------------------------------------------------------------- */
+
+/* Moves a set into the arena: records live until the run ends. */
+static int keep_ranges(struct sq_arena *arena, struct sq_ranges *set, struct squall_error *err)
+{
+    size_t bytes = set->count * sizeof *set->items;
+    struct sq_range *items = bytes ? sq_arena_copy(arena, set->items, bytes) : NULL;
+    if (bytes && !items)
+        return sq_error_memory(err, bytes);
+    size_t count = set->count;
+    sq_ranges_done(set);
+    *set = (struct sq_ranges){.items = items, .count = count};
+    return 0;
+}
+
+static int ranges_of_state(const uint8_t *slabs, uint64_t count, enum sq_slab_state state, struct sq_arena *arena, struct sq_ranges *ret,
+                           struct squall_error *err)
+{
+    struct sq_ranges set = {0};
+    int status = 0;
+    for (uint64_t s = 0; s < count && !status; s++)
+        if (slabs[s] == state)
+            status = sq_ranges_add(&set, s, err);
+    if (!status)
+        status = keep_ranges(arena, &set, err);
+    if (status)
+        sq_ranges_done(&set);
+    else
+        *ret = set;
+    return status;
+}
+
+static int record_arrays(struct sq_run *run, struct sq_record_unit *record, struct squall_error *err)
+{
+    const struct sq_layout *layout = &run->plan->layout;
+    record->array_count = layout->array_count;
+    record->arrays = sq_arena_alloc(run->arena, (layout->array_count + 1) * sizeof *record->arrays);
+    record->field_counts = sq_arena_alloc(run->arena, layout->init_chunk * sizeof *record->field_counts);
+    if (!record->arrays || !record->field_counts)
+        return sq_error_memory(err, layout->array_count * sizeof *record->arrays);
+    for (size_t i = 0; i < layout->array_count; i++) {
+        const struct sq_layout_array *a = &layout->arrays[i];
+        struct sq_record_array *r = &record->arrays[i];
+        const uint8_t *slabs = sq_unit_slabs(run->unit, i);
+        uint64_t count = a->slabs_per_init * layout->init_chunk;
+        r->name = a->name;
+        r->chunk_count = a->chunks_per_unit;
+        if (!(r->chunks = sq_arena_alloc(run->arena, (r->chunk_count + 1) * sizeof *r->chunks)))
+            return sq_error_memory(err, r->chunk_count * sizeof *r->chunks);
+        SQ_TRY(ranges_of_state(slabs, count, SQ_SLAB_STORED, run->arena, &r->stored, err));
+        SQ_TRY(ranges_of_state(slabs, count, SQ_SLAB_BAD, run->arena, &r->bad, err));
+        for (uint64_t s = 0; s < count; s++)
+            record->field_counts[s / a->slabs_per_init] += slabs[s] == SQ_SLAB_STORED;
+    }
+    return 0;
+}
+
+static int record_files(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_record_unit *record, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    SQ_CLEANUP_FREE bool *seen = sq_alloc_zero(plan->index.file_count + 1, sizeof *seen);
+    if (!seen)
+        return sq_error_memory(err, plan->index.file_count);
+    size_t count = 0;
+    for (size_t i = 0; i < planned->place_count; i++) {
+        bool *is_seen = &seen[plan->index.fields[plan->cube.places[planned->first_place + i].field].file];
+        count += !*is_seen;
+        *is_seen = true;
+    }
+    if (!(record->files = sq_arena_alloc(run->arena, (count + 1) * sizeof *record->files)))
+        return sq_error_memory(err, count * sizeof *record->files);
+    for (size_t i = 0; i < plan->index.file_count; i++)
+        if (seen[i])
+            record->files[record->file_count++] = sq_record_file_of(&plan->index.files[i]);
+    return 0;
+}
+
+static int make_record(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_record_unit **ret, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    struct sq_record_unit *record = sq_arena_alloc(run->arena, sizeof *record);
+    uint64_t left = plan->cube.init_count - planned->unit * plan->layout.init_chunk;
+    if (!record)
+        return sq_error_memory(err, sizeof *record);
+    record->unit = planned->unit;
+    record->valid = true;
+    record->init_count = left < plan->layout.init_chunk ? left : plan->layout.init_chunk;
+    SQ_TRY(record_files(run, planned, record, err));
+    SQ_TRY(record_arrays(run, record, err));
+    *ret = record;
+    return 0;
+}
+
+/* ---- encode ---------------------------------------------------------------------------------------------------------------------- */
+
+struct chunk {
+    size_t array;
+    uint64_t chunk;
+};
+
+struct encoding {
+    struct sq_run *run;
+    struct sq_pending *pending;
+    struct chunk *chunks;
+    size_t count;
+    unsigned threads; /* inside one chunk */
+};
+
+static int encode(void *user, size_t index, unsigned worker, struct squall_error *err)
+{
+    struct encoding *e = user;
+    struct sq_run *run = e->run;
+    const struct chunk *c = &e->chunks[index];
+    const struct sq_layout_array *a = &run->plan->layout.arrays[c->array];
+    struct sq_slot *slot;
+    size_t size;
+    if (sq_cancelled(run->plan->ctx))
+        return sq_error(err, SQUALL_ECANCELLED, "stopped");
+    SQ_TRY(sq_publisher_slot(run->publisher, &slot, err));
+    int status = sq_codec_encode(a->codecs, run->scratch[worker], e->threads, sq_unit_chunk(run->unit, c->array, c->chunk), a->chunk_bytes,
+                                 slot->bytes, slot->capacity, &size, err);
+    if (status) {
+        sq_publisher_return(run->publisher, slot);
+        return sq_error_within(err, status, "%s", a->name);
+    }
+    sq_publisher_put(run->publisher, e->pending, c->array, c->chunk, slot, size);
+    return 0;
+}
+
+/* A chunk that no field touches is not stored; a killed run may have left one there. */
+static int remove_chunk(const struct sq_run *run, const struct sq_layout_array *a, uint64_t chunk, struct squall_error *err)
+{
+    uint64_t index[SQ_LAYOUT_RANK_MAX];
+    if (!run->plan->state.exists)
+        return 0;
+    sq_layout_chunk_index(a, sq_unit_number(run->unit), chunk, index);
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(run->plan->target, a->name, a->rank, index);
+    return path ? sq_file_remove(path, err) : sq_error_memory(err, strlen(a->name));
+}
+
+static int list_chunks(struct encoding *e, struct squall_error *err)
+{
+    const struct sq_layout *layout = &e->run->plan->layout;
+    size_t capacity = 0;
+    for (size_t i = 0; i < layout->array_count; i++) {
+        for (uint64_t k = 0; k < layout->arrays[i].chunks_per_unit; k++) {
+            if (!sq_unit_chunk(e->run->unit, i, k)) {
+                SQ_TRY(remove_chunk(e->run, &layout->arrays[i], k, err));
+                continue;
+            }
+            SQ_TRY(SQ_GROW(e->chunks, capacity, e->count + 1, err));
+            e->chunks[e->count++] = (struct chunk){i, k};
+        }
+    }
+    return 0;
+}
+
+static int encode_unit(struct sq_run *run, struct sq_pending *pending, struct squall_error *err)
+{
+    struct encoding e = {.run = run, .pending = pending};
+    unsigned threads = run->plan->ctx->threads;
+    int status = list_chunks(&e, err);
+    e.threads = run->plan->spread_chunks ? 1 : threads;
+    if (!status)
+        status = sq_parallel(run->plan->spread_chunks ? threads : 1, e.count, encode, &e, err);
+    sq_free(e.chunks);
+    return status;
+}
+
+/* ---- a unit ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The unit is not written; the run goes on. */
+static int leave(struct sq_run *run, size_t which, const char *why, struct squall_error *err)
+{
+    run->failures[which] = sq_arena_strdup(run->arena, why);
+    run->totals.units_failed++;
+    SQ_CLEANUP_TEXT struct sq_text name = SQ_TEXT_INIT;
+    sq_report_unit_name(run->plan, run->plan->units[which].unit, &name);
+    sq_plan_say(run->plan, SQUALL_CONVERT_WARNING, "%s: %s", sq_text_string(&name), why);
+    return run->failures[which] ? 0 : sq_error_memory(err, strlen(why));
+}
+
+/* Fields that could not be decoded: told and remembered. */
+static int note_bad_fields(struct sq_run *run, struct squall_error *err)
+{
+    struct squall_convert_plan *plan = run->plan;
+    const struct sq_unit_bad *bad;
+    size_t count = sq_unit_bad(run->unit, &bad);
+    for (size_t i = 0; i < count; i++) {
+        const struct sq_grib_field *field = &plan->index.fields[bad[i].place->field];
+        struct sq_input input = {.file = field->file, .is_bad = true};
+        input.what = sq_format("at byte %llu: %s", (unsigned long long)field->offset, bad[i].message);
+        SQ_TRY(sq_input_add(&plan->inputs, &plan->state.records, &plan->index, input, err));
+        sq_plan_say(plan, SQUALL_CONVERT_WARNING, "%s: %s", plan->index.files[field->file].path,
+                    plan->inputs.items[plan->inputs.count - 1].what);
+    }
+    return 0;
+}
+
+/* What readers see of the unit goes before its chunks change. */
+static int withdraw(struct sq_run *run, const struct sq_planned_unit *planned, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    if (!plan->state.exists)
+        return 0;
+    for (uint64_t i = 0; i < plan->layout.init_chunk; i++)
+        SQ_TRY(sq_flags_clear(plan->target, planned->unit * plan->layout.init_chunk + i, err));
+    return planned->record && planned->record->valid ? sq_journal_add_invalid(run->journal, planned->unit, err) : 0;
+}
+
+static int publish_unit(struct sq_run *run, size_t which, struct squall_error *err)
+{
+    const struct sq_planned_unit *planned = &run->plan->units[which];
+    struct sq_record_unit *record = NULL;
+    struct sq_pending *pending;
+    SQ_TRY(make_record(run, planned, &record, err));
+    SQ_TRY(withdraw(run, planned, err));
+    SQ_TRY(sq_publisher_begin(run->publisher, record, &pending, err));
+    SQ_TRY(encode_unit(run, pending, err));
+    sq_publisher_seal(run->publisher, pending);
+    run->records[which] = record;
+    for (size_t i = 0; i < record->init_count; i++)
+        run->totals.fields_written += record->field_counts[i];
+    return 0;
+}
+
+static int write_unit(struct sq_run *run, size_t which, struct squall_error *err)
+{
+    struct squall_convert_plan *plan = run->plan;
+    const struct sq_planned_unit *planned = &plan->units[which];
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    const struct sq_unit_bad *bad;
+    int status = sq_unit_load(run->unit, planned->unit, &plan->cube.places[planned->first_place], planned->place_count, &failure);
+    if (status == SQUALL_EIO)
+        return leave(run, which, failure.message, err);
+    if (status) {
+        if (err)
+            *err = failure;
+        return status;
+    }
+    pthread_mutex_lock(&plan->say_lock);
+    run->totals.bytes_in += sq_unit_bytes_read(run->unit);
+    pthread_mutex_unlock(&plan->say_lock);
+    SQ_TRY(note_bad_fields(run, err));
+    if (plan->settings.strict && sq_unit_bad(run->unit, &bad))
+        return leave(run, which, "has a field that cannot be decoded; left out (--strict)", err);
+    if (planned->record && sq_plan_loses(planned->record, &plan->layout, run->unit))
+        return leave(run, which, "a field that is stored can no longer be decoded; left as it is", err);
+    return publish_unit(run, which, err);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------------------------------------------- */
+
+static bool is_to_do(const struct sq_planned_unit *unit)
+{
+    return unit->todo == SQ_TODO_WRITE || unit->todo == SQ_TODO_REDO;
+}
+
+/* Under the publisher's lock. */
+static void progress(void *user, uint64_t bytes, const struct sq_record_unit *complete)
+{
+    struct sq_run *run = user;
+    struct squall_convert_plan *plan = run->plan;
+    pthread_mutex_lock(&plan->say_lock);
+    run->totals.bytes_out += bytes;
+    run->totals.units_done += complete != NULL;
+    if (plan->events.progress)
+        plan->events.progress(plan->events.user, run->totals.units_done, run->units_to_do, run->totals.bytes_in, run->totals.bytes_out);
+    pthread_mutex_unlock(&plan->say_lock);
+}
+
+static int start(struct sq_run *run, struct squall_error *err)
+{
+    struct squall_convert_plan *plan = run->plan;
+    const struct sq_publisher_setting setting = {
+        .store = plan->target,
+        .layout = &plan->layout,
+        .journal = run->journal,
+        .slot_count = plan->slot_count,
+        .progress = progress,
+        .user = run,
+    };
+    run->scratch = sq_alloc_zero(plan->ctx->threads, sizeof *run->scratch);
+    if (!run->scratch)
+        return sq_error_memory(err, plan->ctx->threads * sizeof *run->scratch);
+    for (unsigned i = 0; i < plan->ctx->threads; i++)
+        if (!(run->scratch[i] = sq_codec_scratch_new()))
+            return sq_error_memory(err, sizeof(void *));
+    SQ_TRY(sq_unit_new(&plan->setting, &run->unit, err));
+    return sq_publisher_start(&setting, &run->publisher, err);
+}
+
+static int write_all(struct sq_run *run, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    size_t next = 0;
+    for (size_t i = 0; i < plan->unit_count; i++) {
+        if (!is_to_do(&plan->units[i]))
+            continue;
+        for (next = i + 1; next < plan->unit_count && !is_to_do(&plan->units[next]); next++)
+            continue;
+        if (next < plan->unit_count)
+            sq_unit_prefetch(&plan->setting, &plan->cube.places[plan->units[next].first_place], plan->units[next].place_count);
+        SQ_TRY(write_unit(run, i, err));
+    }
+    return 0;
+}
+
+int sq_run_units(struct sq_run *run, struct squall_error *err)
+{
+    int status = start(run, err);
+    if (!status)
+        status = write_all(run, err);
+    int finished = sq_publisher_finish(run->publisher, status ? NULL : err);
+    run->publisher = NULL;
+    sq_unit_free(run->unit);
+    run->unit = NULL;
+    for (unsigned i = 0; run->scratch && i < run->plan->ctx->threads; i++)
+        sq_codec_scratch_free(run->scratch[i]);
+    sq_free(run->scratch);
+    run->scratch = NULL;
+    return status ? status : finished;
+}

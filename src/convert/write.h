@@ -1,0 +1,36 @@
+/* Carrying out the units of a plan: load → encode → publish, and what has come of it. */
+#ifndef SQ_CONVERT_WRITE_H
+#define SQ_CONVERT_WRITE_H
+
+#include "convert/plan.h"
+#include "convert/publish.h"
+
+struct sq_run_totals {
+    uint64_t units_done, units_skipped, units_failed;
+    uint64_t fields_written;
+    uint64_t bytes_in, bytes_out;
+};
+
+struct sq_run {
+    struct squall_convert_plan *plan;
+    struct sq_journal *journal; /* NULL: until there is something to write */
+    struct sq_publisher *publisher;
+    struct sq_unit *unit;
+    struct sq_codec_scratch **scratch; /* of each worker */
+    struct sq_run_totals totals;
+    struct sq_record_unit **records; /* of each planned unit: what was written now; NULL: nothing */
+    char **failures;                 /* of each planned unit: why it was left; NULL: it was not */
+    struct sq_arena *arena;
+    uint64_t units_to_do;
+};
+
+/* Write every unit that the plan has to do. Returns when all of them are durable, or with what stopped it. */
+int sq_run_units(struct sq_run *run, struct squall_error *err) SQUALL_CHECK;
+
+/* sweep.c: remove what a killed run left half-written. Only while the lock is held. */
+int sq_sweep(const struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+
+/* result.c: the report, as JSON and as text. *ret: squall_convert_result_done. */
+int sq_run_result(const struct sq_run *run, struct squall_convert_result *ret, struct squall_error *err) SQUALL_CHECK;
+
+#endif

@@ -1,0 +1,121 @@
+/*
+ * Preloaded into the command (LD_PRELOAD), this makes the N-th call that changes a file system fail, or the process die there:
+ *     SQUALL_FAULT=N:kill | N:ENOSPC | N:EIO      counted from 1 over all threads
+ *     SQUALL_FAULT_COUNT=PATH                     at the end, how many such calls there were
+ * A sweep of N over the whole count is a proof, where dying at random moments is a hope.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static atomic_long calls;
+static long fault_at;
+static int fault_errno; /* 0: kill */
+
+__attribute__((constructor)) static void read_orders(void)
+{
+    const char *order = getenv("SQUALL_FAULT");
+    char action[16] = "";
+    if (order && sscanf(order, "%ld:%15s", &fault_at, action) == 2)
+        fault_errno = !strcmp(action, "ENOSPC") ? ENOSPC : !strcmp(action, "EIO") ? EIO : 0;
+}
+
+__attribute__((destructor)) static void write_count(void)
+{
+    const char *path = getenv("SQUALL_FAULT_COUNT");
+    long count = atomic_load(&calls);
+    FILE *f = path ? fopen(path, "w") : NULL;
+    if (f) {
+        fprintf(f, "%ld\n", count);
+        fclose(f);
+    }
+}
+
+/* Is this the call that fails? errno is set then. */
+static int fails(void)
+{
+    if (atomic_fetch_add(&calls, 1) + 1 != fault_at)
+        return 0;
+    if (!fault_errno)
+        raise(SIGKILL);
+    errno = fault_errno;
+    return 1;
+}
+
+/* void * → function pointer, which C does not convert */
+#define REAL(name, ...)                                                                                                                    \
+    ({                                                                                                                                     \
+        __typeof__(&name) real;                                                                                                            \
+        void *symbol = dlsym(RTLD_NEXT, #name);                                                                                            \
+        memcpy(&real, &symbol, sizeof real);                                                                                               \
+        real(__VA_ARGS__);                                                                                                                 \
+    })
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT ssize_t write(int fd, const void *bytes, size_t count)
+{
+    return fd > 2 && fails() ? -1 : REAL(write, fd, bytes, count);
+}
+
+EXPORT int fsync(int fd)
+{
+    return fails() ? -1 : REAL(fsync, fd);
+}
+
+EXPORT int fdatasync(int fd)
+{
+    return fails() ? -1 : REAL(fdatasync, fd);
+}
+
+EXPORT int rename(const char *from, const char *to)
+{
+    return fails() ? -1 : REAL(rename, from, to);
+}
+
+EXPORT int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    return fails() ? -1 : REAL(renameat2, from_folder, from, to_folder, to, flags);
+}
+
+EXPORT int link(const char *from, const char *to)
+{
+    return fails() ? -1 : REAL(link, from, to);
+}
+
+EXPORT int unlink(const char *path)
+{
+    return fails() ? -1 : REAL(unlink, path);
+}
+
+EXPORT int rmdir(const char *path)
+{
+    return fails() ? -1 : REAL(rmdir, path);
+}
+
+EXPORT int mkdir(const char *path, mode_t mode)
+{
+    return fails() ? -1 : REAL(mkdir, path, mode);
+}
+
+EXPORT int open(const char *path, int flags, ...)
+{
+    mode_t mode = 0;
+    if (flags & O_CREAT) {
+        va_list args;
+        va_start(args, flags);
+        mode = va_arg(args, mode_t);
+        va_end(args);
+        if (fails())
+            return -1;
+    }
+    return REAL(open, path, flags, mode);
+}

@@ -1,0 +1,375 @@
+/* Journals and what is read back from them, sets of slabs, and the lock. */
+#include "support/folder.h"
+
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/lock.h"
+#include "convert/records.h"
+#include "sys/process.h"
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- sets ------------------------------------------------------------------------------------------------------------------------ */
+
+static struct sq_ranges set_of(const char *text)
+{
+    struct sq_ranges set = {0};
+    struct squall_error err = SQUALL_ERROR_INIT;
+    if (sq_ranges_parse(text, &set, &err))
+        fail_msg("%s", err.message);
+    return set;
+}
+
+static void a_set_reads_as_it_was_written(void **state)
+{
+    (void)state;
+    const uint64_t values[] = {0, 1, 2, 2, 5, 7, 8};
+    struct sq_ranges set = {0};
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        assert_int_equal(sq_ranges_add(&set, values[i], NULL), 0);
+    sq_ranges_write(&set, &text);
+    assert_string_equal(sq_text_string(&text), "0-2,5,7-8");
+    struct sq_ranges back = set_of(text.data);
+    assert_int_equal(back.count, 3);
+    assert_int_equal(sq_ranges_lacking(&set, &back, NULL), 0);
+    assert_int_equal(sq_ranges_lacking(&back, &set, NULL), 0);
+    sq_ranges_done(&set);
+    sq_ranges_done(&back);
+}
+
+static void text_that_is_no_set_is_refused(void **state)
+{
+    (void)state;
+    const char *const wrong[] = {"a", "1,", ",1", "3-1", "3-3", "1-", "-1", "1,1", "1,2", "5,3", "1;3", "99999999999999999999999"};
+    struct sq_ranges set;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(sq_ranges_parse(wrong[i], &set, NULL), SQUALL_ECORRUPT);
+}
+
+/* Against sets of bits, which are too simple to be wrong. */
+static void lacking_counts_like_bits(void **state)
+{
+    (void)state;
+    srand(7);
+    for (int round = 0; round < 2000; round++) {
+        struct sq_ranges sets[3] = {0};
+        bool bits[3][40] = {0};
+        uint64_t expected = 0;
+        for (int s = 0; s < 3; s++)
+            for (uint64_t v = 0; v < 40; v++)
+                if ((bits[s][v] = rand() % 3 > 0))
+                    assert_int_equal(sq_ranges_add(&sets[s], v, NULL), 0);
+        for (int v = 0; v < 40; v++)
+            expected += bits[0][v] && !bits[1][v] && !bits[2][v];
+        assert_int_equal(sq_ranges_lacking(&sets[0], &sets[1], &sets[2]), expected);
+        for (int s = 0; s < 3; s++)
+            sq_ranges_done(&sets[s]);
+    }
+}
+
+/* ---- journals -------------------------------------------------------------------------------------------------------------------- */
+
+/* A unit of one array with two chunks, the second not stored. */
+static void add_unit(struct sq_journal *journal, uint64_t number, uint64_t size)
+{
+    struct sq_range range = {0, 11};
+    struct sq_record_chunk chunks[] = {{size, 0xfeedbeef}, {0, 0}};
+    struct sq_record_file file = {"a \"b\".grib", 12345, -7};
+    struct sq_record_array array = {.name = "t2m", .stored = {&range, 1, 0}, .chunks = chunks, .chunk_count = 2};
+    uint32_t counts[] = {12};
+    const struct sq_record_unit unit = {.unit = number,
+                                        .valid = true,
+                                        .files = &file,
+                                        .file_count = 1,
+                                        .arrays = &array,
+                                        .array_count = 1,
+                                        .field_counts = counts,
+                                        .init_count = 1};
+    struct squall_error err = SQUALL_ERROR_INIT;
+    if (sq_journal_add_unit(journal, &unit, &err))
+        fail_msg("%s", err.message);
+}
+
+static struct sq_journal *journal_in(const char *folder, unsigned epoch)
+{
+    struct sq_journal *journal;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    if (sq_journal_new(folder, epoch, "squall convert in out", &journal, &err))
+        fail_msg("%s", err.message);
+    return journal;
+}
+
+static struct sq_records loaded(const char *folder)
+{
+    struct sq_records records;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    if (sq_records_load(folder, &records, &err))
+        fail_msg("%s", err.message);
+    return records;
+}
+
+static void a_record_reads_as_it_was_written(void **state)
+{
+    struct sq_journal *journal = journal_in(*state, 1);
+    add_unit(journal, 3, 100);
+    sq_journal_close(journal);
+    struct sq_records records = loaded(*state);
+    const struct sq_record_unit *unit = sq_records_unit(&records, 3);
+    assert_non_null(unit);
+    assert_null(sq_records_unit(&records, 2));
+    assert_true(unit->valid);
+    assert_int_equal(unit->field_counts[0], 12);
+    assert_true(sq_record_has_file(unit, &(struct sq_record_file){"a \"b\".grib", 12345, -7}));
+    assert_false(sq_record_has_file(unit, &(struct sq_record_file){"a \"b\".grib", 12345, -8}));
+    assert_false(sq_record_has_file(unit, &(struct sq_record_file){"a \"b\".grib", 12346, -7}));
+    const struct sq_record_array *array = sq_record_array_of(unit, "t2m");
+    assert_non_null(array);
+    assert_null(sq_record_array_of(unit, "t2"));
+    assert_int_equal(array->chunk_count, 2);
+    assert_int_equal(array->chunks[0].size_bytes, 100);
+    assert_int_equal(array->chunks[0].crc32c, 0xfeedbeef);
+    assert_int_equal(array->chunks[1].size_bytes, 0);
+    assert_int_equal(array->stored.count, 1);
+    assert_int_equal(array->stored.items[0].last, 11);
+    assert_string_equal(records.command, "squall convert in out");
+    assert_int_equal(records.last_epoch, 1);
+    sq_records_done(&records);
+}
+
+static void the_later_record_of_a_unit_holds(void **state)
+{
+    struct sq_journal *first = journal_in(*state, 1), *second = journal_in(*state, 2);
+    add_unit(second, 5, 222); /* written before the first epoch's, and yet later */
+    add_unit(first, 5, 111);
+    add_unit(first, 4, 40);
+    add_unit(first, 4, 41);
+    sq_journal_close(first);
+    sq_journal_close(second);
+    struct sq_records records = loaded(*state);
+    assert_int_equal(records.unit_count, 2);
+    assert_int_equal(sq_records_unit(&records, 5)->arrays[0].chunks[0].size_bytes, 222);
+    assert_int_equal(sq_records_unit(&records, 4)->arrays[0].chunks[0].size_bytes, 41);
+    assert_int_equal(records.last_epoch, 2);
+    sq_records_done(&records);
+}
+
+static void an_invalidation_keeps_what_was_stored(void **state)
+{
+    struct sq_journal *journal = journal_in(*state, 1);
+    add_unit(journal, 5, 111);
+    assert_int_equal(sq_journal_add_invalid(journal, 5, NULL), 0);
+    sq_journal_close(journal);
+    struct sq_records records = loaded(*state);
+    assert_false(sq_records_unit(&records, 5)->valid);
+    assert_int_equal(sq_records_unit(&records, 5)->arrays[0].stored.items[0].last, 11);
+    sq_records_done(&records);
+    journal = journal_in(*state, 2);
+    add_unit(journal, 5, 112);
+    sq_journal_close(journal);
+    records = loaded(*state);
+    assert_true(sq_records_unit(&records, 5)->valid);
+    sq_records_done(&records);
+}
+
+static void known_inputs_are_found_again(void **state)
+{
+    const struct sq_record_input inputs[] = {{{"b", 2, 2}, "byte 7: cut"}, {{"a", 1, 1}, "off cadence"}};
+    struct sq_journal *journal = journal_in(*state, 1);
+    assert_int_equal(sq_journal_add_inputs(journal, inputs, 2, NULL), 0);
+    sq_journal_close(journal);
+    struct sq_records records = loaded(*state);
+    assert_true(sq_records_know_input(&records, &inputs[0]));
+    assert_true(sq_records_know_input(&records, &inputs[1]));
+    assert_false(sq_records_know_input(&records, &(struct sq_record_input){{"a", 1, 1}, "byte 7: cut"}));
+    assert_false(sq_records_know_input(&records, &(struct sq_record_input){{"a", 1, 2}, "off cadence"}));
+    sq_records_done(&records);
+}
+
+static const char *journal_path(const char *folder)
+{
+    return in_folder(folder, "epoch-000001-part-0.journal");
+}
+
+static void every_torn_end_loses_only_the_last_record(void **state)
+{
+    struct sq_journal *journal = journal_in(*state, 1);
+    SQ_CLEANUP_FREE char *text = NULL;
+    size_t size, one;
+    struct sq_file_identity identity;
+    enum sq_file_kind kind;
+    add_unit(journal, 1, 10);
+    assert_int_equal(sq_file_stat(journal_path(*state), &kind, &identity, NULL), 0);
+    one = identity.size_bytes;
+    add_unit(journal, 2, 20);
+    sq_journal_close(journal);
+    assert_int_equal(sq_file_read_all(journal_path(*state), 1 << 20, &text, &size, NULL), 0);
+    for (size_t cut = one; cut < size; cut++) {
+        assert_int_equal(truncate(journal_path(*state), (off_t)cut), 0);
+        struct sq_records records = loaded(*state);
+        assert_int_equal(records.unit_count, 1);
+        assert_non_null(sq_records_unit(&records, 1));
+        sq_records_done(&records);
+        text[size] = 0;
+        file_put(journal_path(*state), text);
+    }
+}
+
+static void a_damaged_line_before_the_last_is_an_error(void **state)
+{
+    struct sq_journal *journal = journal_in(*state, 1);
+    SQ_CLEANUP_FREE char *text = NULL;
+    size_t size;
+    struct sq_records records;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    add_unit(journal, 1, 10);
+    add_unit(journal, 2, 20);
+    sq_journal_close(journal);
+    assert_int_equal(sq_file_read_all(journal_path(*state), 1 << 20, &text, &size, NULL), 0);
+    *strstr(text, "t2m") = 'T';
+    file_put(journal_path(*state), text);
+    assert_int_equal(sq_records_load(*state, &records, &err), SQUALL_ECORRUPT);
+    assert_non_null(strstr(err.message, "epoch-000001-part-0.journal, line 2"));
+}
+
+static void a_journal_is_never_written_over(void **state)
+{
+    struct sq_journal *journal = journal_in(*state, 1), *again;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    assert_int_equal(sq_journal_new(*state, 1, "x", &again, &err), SQUALL_EIO);
+    sq_journal_close(journal);
+}
+
+static void a_folder_without_journals_has_no_records(void **state)
+{
+    struct sq_records records = loaded(in_folder(*state, "not-there"));
+    assert_int_equal(records.unit_count, 0);
+    assert_int_equal(records.last_epoch, 0);
+    sq_records_done(&records);
+}
+
+/* ---- the lock -------------------------------------------------------------------------------------------------------------------- */
+
+static void a_lock_is_refused_to_others_until_it_is_released(void **state)
+{
+    struct sq_lock *lock, *other;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    assert_int_equal(sq_lock_look(*state, NULL), 0);
+    assert_int_equal(sq_lock_take(*state, &lock, NULL), 0);
+    assert_int_equal(sq_lock_take(*state, &other, &err), SQUALL_EREFUSED);
+    char pid[32];
+    snprintf(pid, sizeof pid, "process %ld", (long)getpid());
+    assert_non_null(strstr(err.message, pid));
+    assert_int_equal(sq_lock_look(*state, NULL), SQUALL_EREFUSED);
+    sq_lock_release(lock);
+    assert_int_equal(sq_lock_take(*state, &lock, NULL), 0);
+    sq_lock_release(lock);
+}
+
+static void a_dead_process_s_lock_is_taken_over(void **state)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct sq_lock *lock;
+        _exit(sq_lock_take(*state, &lock, NULL) ? 1 : 0); /* without releasing it */
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    struct sq_lock *lock;
+    assert_int_equal(sq_lock_look(*state, NULL), 0);
+    assert_int_equal(sq_lock_take(*state, &lock, NULL), 0);
+    assert_int_equal(sq_lock_look(*state, NULL), SQUALL_EREFUSED);
+    sq_lock_release(lock);
+}
+
+static void put_lock(const char *folder, const char *host, const char *boot, long pid, unsigned long long start)
+{
+    char text[800];
+    snprintf(text, sizeof text, "{\"host\":\"%s\",\"boot\":\"%s\",\"pid\":%ld,\"start_ticks\":%llu,\"since\":\"2026-01-01T00:00:00Z\"}",
+             host, boot, pid, start);
+    file_put(in_folder(folder, "lock"), text);
+}
+
+static void a_lock_is_judged_by_host_boot_and_start(void **state)
+{
+    struct sq_process self;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    assert_int_equal(sq_process_self(&self, NULL), 0);
+    put_lock(*state, self.host, self.boot, getpid(), self.start_ticks);
+    assert_int_equal(sq_lock_look(*state, NULL), SQUALL_EREFUSED);
+    put_lock(*state, self.host, self.boot, getpid(), self.start_ticks + 1); /* an earlier process had our pid */
+    assert_int_equal(sq_lock_look(*state, NULL), 0);
+    put_lock(*state, self.host, "another-boot", getpid(), self.start_ticks);
+    assert_int_equal(sq_lock_look(*state, NULL), 0);
+    put_lock(*state, "another-host", self.boot, getpid(), self.start_ticks);
+    assert_int_equal(sq_lock_look(*state, &err), SQUALL_EREFUSED);
+    assert_non_null(strstr(err.message, "another-host"));
+    assert_non_null(strstr(err.message, "remove"));
+}
+
+static void a_lock_that_says_nothing_is_no_invitation(void **state)
+{
+    const char *const texts[] = {"", "{", "[]", "{\"host\":1}"};
+    struct squall_error err = SQUALL_ERROR_INIT;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        file_put(in_folder(*state, "lock"), texts[i]);
+        assert_int_equal(sq_lock_look(*state, &err), SQUALL_EREFUSED);
+        assert_non_null(strstr(err.message, "remove it"));
+    }
+}
+
+/* Many take it at once, over and over, some of them dying with it: no two ever hold it. */
+static void of_many_takers_one_holds_it(void **state)
+{
+    enum { TAKERS = 8, ROUNDS = 40 };
+    const char *folder = *state;
+    for (int t = 0; t < TAKERS; t++) {
+        if (fork() != 0)
+            continue;
+        int taken = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            struct sq_lock *lock;
+            if (sq_lock_take(folder, &lock, NULL))
+                continue;
+            FILE *alone = fopen(in_folder(folder, "alone"), "wx");
+            if (!alone)
+                _exit(1);
+            fclose(alone);
+            unlink(in_folder(folder, "alone"));
+            taken++;
+            if (t % 2 == 0 && round == ROUNDS / 2)
+                _exit(0);
+            sq_lock_release(lock);
+        }
+        _exit(taken ? 0 : 2);
+    }
+    int status, failed = 0;
+    while (wait(&status) > 0)
+        failed += status == 256;
+    assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_set_reads_as_it_was_written),
+        cmocka_unit_test(text_that_is_no_set_is_refused),
+        cmocka_unit_test(lacking_counts_like_bits),
+        IN_FOLDER(a_record_reads_as_it_was_written),
+        IN_FOLDER(the_later_record_of_a_unit_holds),
+        IN_FOLDER(an_invalidation_keeps_what_was_stored),
+        IN_FOLDER(known_inputs_are_found_again),
+        IN_FOLDER(every_torn_end_loses_only_the_last_record),
+        IN_FOLDER(a_damaged_line_before_the_last_is_an_error),
+        IN_FOLDER(a_journal_is_never_written_over),
+        IN_FOLDER(a_folder_without_journals_has_no_records),
+        IN_FOLDER(a_lock_is_refused_to_others_until_it_is_released),
+        IN_FOLDER(a_dead_process_s_lock_is_taken_over),
+        IN_FOLDER(a_lock_is_judged_by_host_boot_and_start),
+        IN_FOLDER(a_lock_that_says_nothing_is_no_invitation),
+        IN_FOLDER(of_many_takers_one_holds_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

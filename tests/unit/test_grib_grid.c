@@ -287,6 +287,23 @@ static void angles_are_in_the_unit_that_the_header_states(void **state)
     sq_grib_grid_done(&grid);
 }
 
+/* 359 of 360 whole degrees in units of a degree: neither the circle nor the increment may stretch them */
+static void units_as_coarse_as_the_grid_leave_no_room_for_rounding(void **state)
+{
+    (void)state;
+    struct section s;
+    put_latlon(&s, 0, &(struct latlon){359, 40, 39, 0, 0, 358, 2, 2, 0});
+    s.bytes[41] = 1;
+    memcpy(s.bytes + 42, (const uint8_t[]){0, 0, 0, 1}, 4);
+    struct sq_grib_grid grid = parsed(&s, 2, 98);
+    struct sq_grib_axes axes = axes_of(&grid);
+    for (int k = 0; k < 359; k++)
+        assert_true(axes.axis[1].values[k] == k);
+    assert_true(axes.axis[0].values[0] == 39 && axes.axis[0].values[39] == 0);
+    sq_grib_axes_done(&axes);
+    sq_grib_grid_done(&grid);
+}
+
 static void a_reduced_grid_has_a_place_for_every_point(void **state)
 {
     (void)state;
@@ -342,6 +359,23 @@ static void the_ukv_is_read_by_its_corners(void **state)
     assert_true(number(axes.grid_mapping, "scale_factor_at_central_meridian") == 0.9996012717);
     assert_true(number(axes.grid_mapping, "latitude_of_projection_origin") == 49);
     assert_memory_equal(axes.note, "UKV: British National Grid", 26);
+    sq_grib_axes_done(&axes);
+    sq_grib_grid_done(&grid);
+}
+
+static void a_proper_transverse_mercator_keeps_its_own_numbers(void **state)
+{
+    (void)state;
+    struct section s;
+    put_transverse_mercator(&s, 52000000, 10000000, 0x3f800000);
+    struct sq_grib_grid grid = parsed(&s, 2, 74);
+    struct sq_grib_axes axes = axes_of(&grid);
+    assert_null(axes.note);
+    assert_true(number(axes.grid_mapping, "scale_factor_at_central_meridian") == 1);
+    assert_true(number(axes.grid_mapping, "latitude_of_projection_origin") == 52);
+    assert_true(number(axes.grid_mapping, "longitude_of_central_meridian") == 10);
+    assert_true(number(axes.grid_mapping, "false_easting") == 400000);
+    assert_null(sq_json_get(axes.grid_mapping, "crs_wkt"));
     sq_grib_axes_done(&axes);
     sq_grib_grid_done(&grid);
 }
@@ -659,9 +693,11 @@ int main(void)
         cmocka_unit_test(a_circle_that_ends_where_it_begins_is_divided),
         cmocka_unit_test(westward_rows_have_ascending_longitudes),
         cmocka_unit_test(angles_are_in_the_unit_that_the_header_states),
+        cmocka_unit_test(units_as_coarse_as_the_grid_leave_no_room_for_rounding),
         cmocka_unit_test(a_reduced_grid_has_a_place_for_every_point),
         cmocka_unit_test(gaussian_latitudes_are_the_zeros_of_legendre_polynomials),
         cmocka_unit_test(the_ukv_is_read_by_its_corners),
+        cmocka_unit_test(a_proper_transverse_mercator_keeps_its_own_numbers),
         cmocka_unit_test(an_impossible_projection_keeps_x_and_y_and_says_so),
         cmocka_unit_test(an_earth_without_axes_is_assumed_and_said),
         cmocka_unit_test(grids_that_differ_in_order_alone_are_the_same),

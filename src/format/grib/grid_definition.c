@@ -241,28 +241,40 @@ static void read_conic(struct sq_cursor *c, struct sq_grid_definition *g)
     g->south_pole_longitude = signed_microdegrees(c);
 }
 
-/* Nx and Ny in the usual place, and the scanning mode at octet `at + 1`: enough to put values into rows */
-static void read_rows(struct sq_cursor *c, struct sq_grid_definition *g, unsigned at)
+/* Nx and Ny in the usual place, flags at octet 47, the scanning mode after `between` more octets: enough to put values into rows */
+static void read_rows(struct sq_cursor *c, struct sq_grid_definition *g, unsigned between)
 {
     read_earth(c, &g->earth);
     read_size(c, g);
-    sq_take(c, at - 38);
+    sq_take(c, 8);
+    read_flags(c, g);
+    sq_take(c, between);
     g->scanning_mode = sq_u8(c);
 }
 
-static void read_rows_63(struct sq_cursor *c, struct sq_grid_definition *g)
+static void read_variable_latlon(struct sq_cursor *c, struct sq_grid_definition *g)
 {
-    read_rows(c, g, 63);
+    read_rows(c, g, 0);
 }
 
-static void read_rows_56(struct sq_cursor *c, struct sq_grid_definition *g)
+static void read_azimuthal_equidistant(struct sq_cursor *c, struct sq_grid_definition *g)
 {
-    read_rows(c, g, 56);
+    read_rows(c, g, 9);
 }
 
-static void read_rows_47(struct sq_cursor *c, struct sq_grid_definition *g)
+static void read_space_view(struct sq_cursor *c, struct sq_grid_definition *g)
 {
-    read_rows(c, g, 47);
+    read_rows(c, g, 16);
+}
+
+static void read_azimuthal_equal_area(struct sq_cursor *c, struct sq_grid_definition *g)
+{
+    read_earth(c, &g->earth);
+    read_size(c, g);
+    sq_take(c, 16);
+    read_flags(c, g);
+    sq_take(c, 8);
+    g->scanning_mode = sq_u8(c);
 }
 
 static void read_unstructured(struct sq_cursor *c, struct sq_grid_definition *g)
@@ -279,8 +291,8 @@ static const struct template edition2[] = {
     {1, "Rotated latitude/longitude", "rotated_ll", NULL, read_rotated_latlon, SQ_GRID_ROTATED_LL, NULL},
     {2, "Stretched latitude/longitude", "stretched_ll", NULL, read_latlon, SQ_GRID_OTHER, NULL},
     {3, "Stretched and rotated latitude/longitude", "stretched_rotated_ll", NULL, read_rotated_latlon, SQ_GRID_OTHER, NULL},
-    {4, "Variable resolution latitude/longitude", "varres_ll", NULL, read_rows_47, SQ_GRID_OTHER, NULL},
-    {5, "Variable resolution rotated latitude/longitude", "varres_rotated_ll", NULL, read_rows_47, SQ_GRID_OTHER, NULL},
+    {4, "Variable resolution latitude/longitude", "varres_ll", NULL, read_variable_latlon, SQ_GRID_OTHER, NULL},
+    {5, "Variable resolution rotated latitude/longitude", "varres_rotated_ll", NULL, read_variable_latlon, SQ_GRID_OTHER, NULL},
     {10, "Mercator", "mercator", NULL, read_mercator, SQ_GRID_MERCATOR, NULL},
     {12, "Transverse Mercator", "transverse_mercator", NULL, read_transverse_mercator, SQ_GRID_TRANSVERSE_MERCATOR, NULL},
     {13, "Mercator with modelling subdomains definition", "mercator_lam", NULL, read_mercator, SQ_GRID_MERCATOR, NULL},
@@ -304,13 +316,14 @@ static const struct template edition2[] = {
     {62, "Spectral polar stereographic with modelling subdomains definition", "polar_stereographic_bf", NULL, NULL, SQ_GRID_OTHER,
      bifourier},
     {63, "Spectral Lambert conformal with modelling subdomains definition", "lambert_bf", NULL, NULL, SQ_GRID_OTHER, bifourier},
-    {90, "Space view perspective or orthographic", "space_view", NULL, read_rows_63, SQ_GRID_OTHER, NULL},
+    {90, "Space view perspective or orthographic", "space_view", NULL, read_space_view, SQ_GRID_OTHER, NULL},
     {100, "Triangular grid based on an icosahedron", "triangular_grid", NULL, NULL, SQ_GRID_OTHER, NULL},
     {101, "General unstructured grid", "unstructured_grid", NULL, read_unstructured, SQ_GRID_OTHER, NULL},
-    {110, "Equatorial azimuthal equidistant projection", "equatorial_azimuthal_equidistant", NULL, read_rows_56, SQ_GRID_OTHER, NULL},
+    {110, "Equatorial azimuthal equidistant projection", "equatorial_azimuthal_equidistant", NULL, read_azimuthal_equidistant,
+     SQ_GRID_OTHER, NULL},
     {120, "Azimuth-range projection", "azimuth_range", NULL, NULL, SQ_GRID_OTHER, NULL},
     {130, "Irregular latitude/longitude grid", "irregular_latlon", NULL, NULL, SQ_GRID_OTHER, NULL},
-    {140, "Lambert azimuthal equal area projection", "lambert_azimuthal_equal_area", NULL, read_rows_63, SQ_GRID_OTHER, NULL},
+    {140, "Lambert azimuthal equal area projection", "lambert_azimuthal_equal_area", NULL, read_azimuthal_equal_area, SQ_GRID_OTHER, NULL},
     {150, "Hierarchical Equal Area isoLatitude Pixelization grid (HEALPix)", "healpix", NULL, NULL, SQ_GRID_OTHER, NULL},
     {1000, "Cross-section grid with points equally spaced on the horizontal", "cross_section", NULL, NULL, SQ_GRID_OTHER, NULL},
     {1100, "Hovmoller diagram grid with points equally spaced on the horizontal", "Hovmoller", NULL, NULL, SQ_GRID_OTHER, NULL},

@@ -4,7 +4,8 @@
 #include <math.h>
 
 enum {
-    CORNER_ERROR = 2,    /* angle units by which two rounded corners may miss their distance */
+    CORNER_ERROR = 2,    /* angle units by which two rounded corners may miss their distance … */
+    PARTS_OF_STEP = 4,   /* … and never more than this part of a step: units can be as coarse as the grid */
     STEPS_TO_TRUST = 32, /* with fewer, a rounded increment agrees with the corners by chance */
 };
 
@@ -19,6 +20,11 @@ double sq_grid_line_at(const struct sq_grid_definition *g, const struct sq_grid_
     return count * (double)g->unit_numerator / (line->divisor * (double)g->unit_denominator);
 }
 
+static double rounding(double step)
+{
+    return fmin(CORNER_ERROR, fabs(step) / PARTS_OF_STEP);
+}
+
 /*
  * Corners carry an error of one unit, an increment one that grows with the number of points. Where both agree the increment is
  * exact, and the better of the two: 0.01 and not 0.0099999997 where one corner was rounded carelessly.
@@ -26,7 +32,7 @@ double sq_grid_line_at(const struct sq_grid_definition *g, const struct sq_grid_
 static double settle_span(double span, int64_t step, uint32_t intervals)
 {
     double by_step = (double)step * intervals;
-    if (step == SQ_GRID_STEP_MISSING || intervals < STEPS_TO_TRUST || fabs(fabs(span) - by_step) > CORNER_ERROR)
+    if (step == SQ_GRID_STEP_MISSING || intervals < STEPS_TO_TRUST || fabs(fabs(span) - by_step) > rounding((double)step))
         return span;
     return span < 0 ? -by_step : by_step;
 }
@@ -58,14 +64,14 @@ static double choose_turns(double span, double whole, const struct sq_grid_defin
     double by_step = (double)g->i_step * intervals;
     if (span == 0)
         return by_step;
-    return fabs(span + whole - by_step) <= CORNER_ERROR ? span + whole : span;
+    return fabs(span + whole - by_step) <= rounding((double)g->i_step) ? span + whole : span;
 }
 
 /* Longitudes beyond 360 degrees are the same points a turn earlier. */
-static double turn_back(double west, double span, double whole)
+static double turn_back(double west, double span, double step, double whole)
 {
     west = fmod(west, whole);
-    return west + span > whole + CORNER_ERROR ? west - whole : west;
+    return west + span > whole + rounding(step) ? west - whole : west;
 }
 
 struct sq_grid_line sq_grid_longitudes(const struct sq_grid_definition *g)
@@ -80,8 +86,9 @@ struct sq_grid_line sq_grid_longitudes(const struct sq_grid_definition *g)
     uint32_t intervals = g->ni - 1;
     line.span = choose_turns(eastward(west, east, whole), whole, g, intervals);
     line.divisor = intervals;
-    line.first = turn_back(west, line.span, whole);
-    if (fabs(line.span * g->ni / intervals - whole) <= CORNER_ERROR) {
+    double step = line.span / intervals;
+    line.first = turn_back(west, line.span, step, whole);
+    if (fabs(step * g->ni - whole) <= rounding(step)) {
         line.span = whole; /* all round: the circle, divided */
         line.divisor = g->ni;
     } else {
@@ -112,7 +119,8 @@ struct sq_grid_reduced sq_grid_reduced_of(const struct sq_grid_definition *g)
     count_rows(g, &sum, &longest);
     double unit = (double)g->unit_numerator / (double)g->unit_denominator;
     double west = sq_grid_degrees(g, g->longitude_first), east = sq_grid_degrees(g, g->longitude_last);
-    struct sq_grid_reduced r = {SQ_REDUCED_WHOLE, west, eastward(west, east, 360), CORNER_ERROR * unit, sum};
+    struct sq_grid_reduced r = {SQ_REDUCED_WHOLE, west, eastward(west, east, 360),
+                                fmin(CORNER_ERROR * unit, 360.0 / longest / PARTS_OF_STEP), sum};
     if (r.span + 360.0 / longest >= 360 - r.tolerance)
         return r;
     /* Part of the globe: the list either counts the points between the corners, or those of the whole circle (MARS sub-areas). */

@@ -369,10 +369,15 @@ static void groups_must_hold_what_the_header_says(void **state)
         uint8_t value;
         enum squall_status status;
         const char *message;
-    } cases[] = {{2, 3, SQUALL_EUNSUPPORTED, "management 3"},          {27, 3, SQUALL_EUNSUPPORTED, "order 3"},
-                 {28, 9, SQUALL_ECORRUPT, "more bits than a number"},  {16, 33, SQUALL_ECORRUPT, "more bits than a number"},
-                 {26, 33, SQUALL_ECORRUPT, "more bits than a number"}, {15, 29, SQUALL_ECORRUPT, "more than 32 bits"},
-                 {11, 255, SQUALL_ECORRUPT, "end behind section 7"},   {22, 255, SQUALL_ECORRUPT, "more values than the header says"}};
+    } cases[] = {{2, 3, SQUALL_EUNSUPPORTED, "management 3"},
+                 {27, 3, SQUALL_EUNSUPPORTED, "order 3"},
+                 {28, 9, SQUALL_ECORRUPT, "more bits than a number"},
+                 {16, 33, SQUALL_ECORRUPT, "more bits than a number"},
+                 {26, 33, SQUALL_ECORRUPT, "more bits than a number"},
+                 {15, 29, SQUALL_ECORRUPT, "more than 32 bits"},
+                 {14, 4, SQUALL_ECORRUPT, "end behind section 7"},
+                 {11, 255, SQUALL_ECORRUPT, "more groups than values"},
+                 {22, 255, SQUALL_ECORRUPT, "more values than the header says"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         memcpy(bad, good, sizeof bad);
         bad[cases[i].at] = cases[i].value;

@@ -77,6 +77,8 @@ static int read_layout(const struct sq_grib_packed *packed, struct layout *l, st
                         l->missing, l->order);
     if (l->reference_bits > WIDEST || l->width_bits > WIDEST || l->length_bits > WIDEST || l->extra_bytes > 8)
         return corrupt(packed, "a reference, width, length or first value of more bits than a number has", err);
+    if (l->group_count > packed->value_count) /* groups need not take a bit, so that nothing else bounds them */
+        return corrupt(packed, "more groups than values", err);
     l->wide = l->reference_bits >= WIDEST || l->width_base + (UINT64_C(1) << l->width_bits) > WIDEST;
 
     l->references_at = l->order ? (uint64_t)(l->order + 1) * l->extra_bytes * 8 : 0;

@@ -119,10 +119,11 @@ def conditions_of(body):
         if one_of := re.fullmatch(r"is_one_of\((\w+),([\d,]+)\)", value):
             alternatives = [[*a, (one_of.group(1), int(v))] for a in alternatives for v in one_of.group(2).split(",")]
         elif pair := re.fullmatch(r"\[(\d+),(\d+)\]", value):
-            # an array equals another in length and order: one number stands for two time ranges
+            # an array equals another in length and order, and counts as two conditions; alone, the key is its last value
             assert key == "typeOfStatisticalProcessing"
-            number = int(pair.group(1)) << 8 | int(pair.group(2))
-            alternatives = [[*a, ("typeOfStatisticalProcessingPair", number)] for a in alternatives]
+            first, last = int(pair.group(1)), int(pair.group(2))
+            both = [("typeOfStatisticalProcessingPair", first << 8 | last), (key, last)]
+            alternatives = [a + both for a in alternatives]
         else:
             alternatives = [[*a, (key, number_or_text(key, value))] for a in alternatives]
     return [tuple(sorted(("always", 1) if c in ALWAYS else c for c in a)) for a in alternatives if not NEVER & set(a)]
@@ -475,7 +476,7 @@ def add_lists(tables):
                 lists[prefix + folder] = add_folder(tables, edition, prefix + folder, [""] if edition == 1 else VARIANTS)
             local += [(edition, centre, list(lists).index(prefix + folder)) for centre in owners if not is_dataset]
     first = len(tables.choices)
-    for value, conditions in datasets:
+    for value, conditions in reversed(datasets):  # ecCodes reads a concept inside a definition from its end
         place = 0 if value == "unknown" else list(lists).index(f"grib2/localConcepts/{value}")
         tables.choices.append((place, tables.set(conditions)))
     return lists, sorted(local), (first, len(datasets))

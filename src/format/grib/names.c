@@ -19,7 +19,8 @@ struct link {
 };
 
 struct chain {
-    unsigned variant; /* MTG2Switch */
+    unsigned variant;               /* MTG2Switch */
+    unsigned links_for_cf_var_name; /* the first so many */
     struct link link[CHAIN_LINKS];
 };
 
@@ -119,7 +120,7 @@ static struct answer search(const struct chain *chain, uint32_t index, const str
             if (chain->link[l].list[f] != SQ_GRIB_NO_LIST)
                 search_list(&sq_grib_lists[chain->link[l].list[f]], index, chain->variant, keys, &of_link);
         for (unsigned column = 0; column < SQ_GRIB_COLUMN_COUNT; column++)
-            if (all.column[column].conditions < 0)
+            if (all.column[column].conditions < 0 && (column != SQ_GRIB_CF_VAR_NAME || l < chain->links_for_cf_var_name))
                 all.column[column] = of_link.column[column];
     }
     return all;
@@ -154,6 +155,7 @@ static struct chain chain_of_edition1(const struct sq_grib_keys *keys)
 {
     uint8_t local = local_list(1, keys->value[SQ_GRIB_KEY_centre]);
     return (struct chain){
+        .links_for_cf_var_name = 2,
         .link = {{{local, SQ_GRIB1_MASTER}}, {{SQ_GRIB1_ECMWF, SQ_GRIB1_MASTER}}, {{SQ_GRIB_NO_LIST, SQ_GRIB_NO_LIST}}},
     };
 }
@@ -167,6 +169,7 @@ static struct chain chain_of_edition2(const struct sq_grib_keys *keys)
         own = (struct link){{SQ_GRIB2_MASTER, (uint8_t)dataset.value}};
     return (struct chain){
         .variant = variant_of(own, keys),
+        .links_for_cf_var_name = 1,
         .link = {own, {{SQ_GRIB2_ECMWF, SQ_GRIB2_MASTER}}, {{SQ_GRIB2_ECMWF_LEGACY, SQ_GRIB2_MASTER_LEGACY}}},
     };
 }
@@ -177,28 +180,34 @@ static struct chain chain_of_edition2(const struct sq_grib_keys *keys)
  * The Met Office writes wind on its own numbers 192 to 195 (u, v, direction, speed), which no table lists: they are WMO's
  * 2, 3, 0 and 1.
  */
+static bool is_met_office_wind(const struct sq_grib_keys *keys)
+{
+    enum { MET_OFFICE = 74, MOMENTUM = 2 };
+    const int64_t *v = keys->value;
+    return v[SQ_GRIB_KEY_centre] == MET_OFFICE && v[SQ_GRIB_KEY_discipline] == 0 && v[SQ_GRIB_KEY_parameterCategory] == MOMENTUM &&
+           v[SQ_GRIB_KEY_parameterNumber] >= 192 && v[SQ_GRIB_KEY_parameterNumber] <= 195;
+}
+
 static struct answer search_met_office_wind(const struct chain *chain, const struct sq_grib_keys *keys)
 {
     static const uint8_t wmo_number[] = {2, 3, 0, 1};
-    enum { MET_OFFICE = 74, MOMENTUM = 2 };
-    const int64_t *v = keys->value;
-    int64_t number = v[SQ_GRIB_KEY_parameterNumber];
-    if (v[SQ_GRIB_KEY_centre] != MET_OFFICE || v[SQ_GRIB_KEY_discipline] != 0 || v[SQ_GRIB_KEY_parameterCategory] != MOMENTUM ||
-        number < 192 || number > 195)
-        return no_answer;
     struct sq_grib_keys as_wmo = *keys;
-    as_wmo.value[SQ_GRIB_KEY_parameterNumber] = wmo_number[number - 192];
+    as_wmo.value[SQ_GRIB_KEY_parameterNumber] = wmo_number[keys->value[SQ_GRIB_KEY_parameterNumber] - 192];
     return search(chain, index_of(2, &as_wmo), &as_wmo);
 }
 
-/* ecCodes' rule where no table has a name: the short name, "p<paramId>" where it begins with a digit or is only "~". */
-static void make_variable_name(const struct sq_grib_names *names, char *ret, size_t size)
+/*
+ * A table's name, else the short name, else "p<paramId>" where that begins with a digit or is "~": ecCodes' rule. Other signs become
+ * underscores.
+ */
+static void make_variable_name(const char *from_table, struct sq_grib_names *names)
 {
-    if (names->param_id > 0 && (isdigit((unsigned char)names->short_name[0]) || names->short_name[0] == '~'))
-        snprintf(ret, size, "p%d", names->param_id);
+    const char *name = from_table ? from_table : names->short_name;
+    if (!from_table && names->param_id > 0 && !isalpha((unsigned char)name[0]))
+        snprintf(names->cf_var_name, sizeof names->cf_var_name, "p%d", names->param_id);
     else
-        snprintf(ret, size, "%s", names->short_name);
-    for (char *c = ret; *c; c++)
+        snprintf(names->cf_var_name, sizeof names->cf_var_name, "%s", name);
+    for (char *c = names->cf_var_name; *c; c++)
         if (!isalnum((unsigned char)*c))
             *c = '_';
 }
@@ -229,7 +238,7 @@ void sq_grib_names_of(const struct sq_grib_product *product, struct sq_grib_name
     }
 
     struct answer answer = search(&chain, index_of(edition, &keys), &keys);
-    if (answer.column[SQ_GRIB_SHORT_NAME].conditions < 0)
+    if (answer.column[SQ_GRIB_SHORT_NAME].conditions < 0 && is_met_office_wind(&keys))
         answer = search_met_office_wind(&chain, &keys);
     *ret = (struct sq_grib_names){
         .param_id = answer.column[SQ_GRIB_PARAM_ID].conditions < 0 ? 0 : (int32_t)answer.column[SQ_GRIB_PARAM_ID].value,
@@ -238,15 +247,11 @@ void sq_grib_names_of(const struct sq_grib_product *product, struct sq_grib_name
         .cf_name = text_of(&answer, SQ_GRIB_CF_NAME, NULL),
     };
     const char *short_name = text_of(&answer, SQ_GRIB_SHORT_NAME, NULL);
-    if (short_name)
+    if (short_name && *short_name)
         snprintf(ret->short_name, sizeof ret->short_name, "%s", short_name);
     else
         name_unknown(product, ret);
-    const char *variable = text_of(&answer, SQ_GRIB_CF_VAR_NAME, NULL);
-    if (variable)
-        snprintf(ret->cf_var_name, sizeof ret->cf_var_name, "%s", variable);
-    else
-        make_variable_name(ret, ret->cf_var_name, sizeof ret->cf_var_name);
+    make_variable_name(text_of(&answer, SQ_GRIB_CF_VAR_NAME, NULL), ret);
 
     unsigned concept = edition == 1 ? SQ_GRIB1_LEVEL_TYPE : SQ_GRIB2_LEVEL_TYPE;
     uint32_t level = choose(chain.link[0], concept, &keys, SQ_GRIB_SILENT);

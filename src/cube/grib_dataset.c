@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { VARIABLE_RANK_MAX = 8, COORDINATE_RANK_MAX = 3 };
+enum { RANK_MAX = 8 }; /* of a variable of the cube */
 
 struct grib {
     struct sq_grib_index index;
@@ -26,13 +26,11 @@ struct member {
     unsigned slab_dim;  /* first dimension of the horizontal slab */
     const void *values; /* of a coordinate */
     char *attributes;   /* JSON text */
-    uint64_t chunks[VARIABLE_RANK_MAX];
+    uint64_t chunks[RANK_MAX];
     union {
         float single;
         double number;
-        const char *text;
-        uint8_t zero[8];
-    } fill;
+    } fill; /* coordinates never need theirs */
 };
 
 static const struct member *member_of(const struct squall_array *a)
@@ -194,15 +192,26 @@ static const char *packing_of(const struct grib *g, uint32_t variable)
     return "none";
 }
 
+/* NULL: out of memory, told in err. */
+static struct member *member_new(const struct sq_array_ops *ops, const struct sq_json *attributes, struct squall_error *err)
+{
+    struct member *m = sq_alloc_zero(1, sizeof *m);
+    if (!m || json_text(attributes, &m->attributes, err)) {
+        sq_free(m);
+        (void)sq_error_memory(err, sizeof *m);
+        return NULL;
+    }
+    m->base.ops = ops;
+    m->base.fill = &m->fill;
+    return m;
+}
+
 static int add_variable(struct squall_dataset *ds, const struct grib *g, uint32_t variable, struct squall_error *err)
 {
     const struct sq_cube_variable *v = &g->cube.variables[variable];
-    struct member *m = sq_alloc_zero(1, sizeof *m);
-    int status = m ? json_text(v->attributes, &m->attributes, err) : sq_error_memory(err, sizeof *m);
-    if (status) {
-        sq_free(m);
-        return status;
-    }
+    struct member *m = member_new(&VARIABLE_OPS, v->attributes, err);
+    if (!m)
+        return SQUALL_ENOMEM;
     m->grib = g;
     m->variable = variable;
     m->slab_dim = v->rank - (g->cube.grids[v->grid].rows ? 2 : 1);
@@ -212,8 +221,6 @@ static int add_variable(struct squall_dataset *ds, const struct grib *g, uint32_
         m->fill.number = (double)NAN;
     else
         m->fill.single = NAN;
-    m->base.ops = &VARIABLE_OPS;
-    m->base.fill = &m->fill;
     m->base.info = (struct squall_array_info){
         .name = v->name,
         .type = v->type,
@@ -231,17 +238,12 @@ static int add_variable(struct squall_dataset *ds, const struct grib *g, uint32_
 
 static int add_coordinate(struct squall_dataset *ds, const struct sq_cube_coordinate *c, struct squall_error *err)
 {
-    struct member *m = sq_alloc_zero(1, sizeof *m);
-    int status = m ? json_text(c->attributes, &m->attributes, err) : sq_error_memory(err, sizeof *m);
-    if (status) {
-        sq_free(m);
-        return status;
-    }
+    struct member *m = member_new(&COORDINATE_OPS, c->attributes, err);
+    if (!m)
+        return SQUALL_ENOMEM;
     m->values = c->values;
     for (unsigned d = 0; d < c->rank; d++)
         m->chunks[d] = c->shape[d] > 0 ? c->shape[d] : 1;
-    m->base.ops = &COORDINATE_OPS;
-    m->base.fill = &m->fill;
     m->base.info = (struct squall_array_info){
         .name = c->name,
         .type = c->type,
@@ -323,7 +325,7 @@ int sq_grib_dataset_open(const struct squall_context *ctx, const char *path, con
         status = no_field(path, &g->index, err);
     else if (!(ds = sq_dataset_new(ctx, path, "grib", err)))
         status = SQUALL_ENOMEM;
-    if (status) {
+    if (!ds) {
         grib_free(g);
         return status;
     }

@@ -48,27 +48,25 @@ static uint64_t elements_below(uint64_t start, uint64_t step, uint64_t end)
     return end <= start ? 0 : (end - start - 1) / step + 1;
 }
 
-struct sq_plan_item sq_plan_item_at(const struct sq_plan *p, size_t index)
+void sq_plan_item_at(const struct sq_plan *p, size_t index, struct sq_plan_item *ret)
 {
-    struct sq_plan_item item;
     for (unsigned d = p->rank; d-- > 0;) {
         uint64_t segment = index % p->segment_counts[d];
         uint64_t start = p->selection.start[d], count = p->selection.count[d], step = p->selection.step[d], length = p->chunks[d];
         index /= p->segment_counts[d];
         if (step >= length) {
             uint64_t at = start + segment * step;
-            item.chunk[d] = at / length;
-            item.first[d] = at % length;
-            item.count[d] = 1;
-            item.to[d] = segment;
+            ret->chunk[d] = at / length;
+            ret->first[d] = at % length;
+            ret->count[d] = 1;
+            ret->to[d] = segment;
             continue;
         }
         uint64_t chunk = start / length + segment, begin = chunk * length; /* begin + length may lie behind the array, within uint64 */
         uint64_t to = elements_below(start, step, begin), end = elements_below(start, step, begin + length);
-        item.chunk[d] = chunk;
-        item.first[d] = start + to * step - begin;
-        item.count[d] = (end < count ? end : count) - to;
-        item.to[d] = to;
+        ret->chunk[d] = chunk;
+        ret->first[d] = start + to * step - begin;
+        ret->count[d] = (end < count ? end : count) - to;
+        ret->to[d] = to;
     }
-    return item;
 }

@@ -28,6 +28,6 @@ struct sq_plan_item {
 int sq_plan_init(unsigned rank, const uint64_t *shape, const uint64_t *chunks, const struct squall_selection *selection,
                  struct sq_plan *ret, struct squall_error *err) SQUALL_CHECK;
 /* Items are in C order of their chunks. */
-struct sq_plan_item sq_plan_item_at(const struct sq_plan *plan, size_t index);
+void sq_plan_item_at(const struct sq_plan *plan, size_t index, struct sq_plan_item *ret);
 
 #endif

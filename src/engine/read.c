@@ -78,7 +78,8 @@ static bool is_one_run(unsigned rank, const uint64_t *count, const int64_t *stri
 static void passage_init(struct passage *p, const struct reading *r, size_t index, struct sq_worker *worker)
 {
     const unsigned rank = r->plan.rank;
-    *p = (struct passage){.reading = r, .worker = worker, .item = sq_plan_item_at(&r->plan, index), .fd = -1, .to = r->dst, .whole = true};
+    *p = (struct passage){.reading = r, .worker = worker, .fd = -1, .to = r->dst, .whole = true};
+    sq_plan_item_at(&r->plan, index, &p->item);
     int64_t stride = (int64_t)r->element_bytes;
     for (unsigned d = rank; d-- > 0;) {
         p->strides[d] = stride * (int64_t)r->plan.selection.step[d];

@@ -58,7 +58,9 @@ void sq_worker_give_back(const struct squall_array *a, struct sq_worker *w)
 
 static void *grown(void **buffer, size_t *buffer_bytes, size_t size_bytes)
 {
-    if (size_bytes <= *buffer_bytes && *buffer)
+    if (size_bytes == 0)
+        size_bytes = 1;
+    if (*buffer_bytes >= size_bytes)
         return *buffer;
     size_t half_more = *buffer_bytes + *buffer_bytes / 2; /* stored chunks differ in size: do not grow for each that is a little larger */
     if (size_bytes < half_more)

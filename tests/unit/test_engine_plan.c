@@ -49,7 +49,8 @@ static void check_plan(unsigned rank, const uint64_t *shape, const uint64_t *chu
     for (unsigned d = 0; d < rank; d++)
         wanted *= s->count[d];
     for (size_t i = 0; i < plan.item_count; i++) {
-        struct sq_plan_item item = sq_plan_item_at(&plan, i);
+        struct sq_plan_item item;
+        sq_plan_item_at(&plan, i, &item);
         uint64_t in_box[SQUALL_RANK_MAX] = {0};
         do {
             uint64_t to[SQUALL_RANK_MAX];
@@ -114,7 +115,8 @@ static void chunks_come_in_c_order(void **state)
     assert_int_equal(sq_plan_init(2, shape, chunks, &s, &plan, NULL), 0);
     assert_int_equal(plan.item_count, 4);
     for (size_t i = 0; i < 4; i++) {
-        struct sq_plan_item item = sq_plan_item_at(&plan, i);
+        struct sq_plan_item item;
+        sq_plan_item_at(&plan, i, &item);
         assert_memory_equal(item.chunk, expected[i], sizeof expected[i]);
     }
 }
@@ -129,7 +131,8 @@ static void lengths_at_the_end_of_the_range_do_not_overflow(void **state)
         assert_int_equal(sq_plan_init(1, &longest, &chunk, &s, &plan, NULL), 0);
         uint64_t count = 0;
         for (size_t i = 0; i < plan.item_count; i++) {
-            struct sq_plan_item item = sq_plan_item_at(&plan, i);
+            struct sq_plan_item item;
+            sq_plan_item_at(&plan, i, &item);
             assert_true(item.first[0] < chunk);
             assert_int_equal(item.to[0], count);
             count += item.count[0];

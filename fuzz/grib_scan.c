@@ -33,7 +33,7 @@ static void describe(struct state *s, const struct sq_grib_found *found)
     struct sq_grib_grid grid;
     double level, bottom;
     if (!sq_grib_product_part(found, &s->key, &times, NULL)) {
-        sq_grib_product_of(s->key.data, &product);
+        sq_grib_product_of(s->key.data, NULL, &product);
         sq_grib_names_of(&product, &names);
         sq_grib_levels_of(&product, &names, &level, &bottom);
         require(names.short_name[0] && names.level_type && sq_grib_step_type_name(product.step_type));

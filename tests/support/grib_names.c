@@ -52,7 +52,7 @@ static int print_field(void *user, const struct sq_grib_found *found, struct squ
     struct sq_grib_times times;
     SQ_TRY(sq_grib_product_part(found, &key, &times, err));
     struct sq_grib_product product;
-    sq_grib_product_of(key.data, &product);
+    sq_grib_product_of(key.data, NULL, &product);
     print_line(&product);
     return 0;
 }

@@ -24,7 +24,7 @@ static struct parted part1(const uint8_t *pds, size_t size)
     struct parted p = {.key = SQ_TEXT_INIT};
     struct sq_grib_found found = {.frame = {.edition = 1, .section[1] = {8, size}}, .section[1] = pds};
     assert_int_equal(sq_grib_product_part(&found, &p.key, &p.times, NULL), 0);
-    sq_grib_product_of(p.key.data, &p.product);
+    sq_grib_product_of(p.key.data, NULL, &p.product);
     return p;
 }
 
@@ -41,7 +41,7 @@ static int try_part2(const uint8_t *body1, const uint8_t *body4, size_t body4_by
     };
     int status = sq_grib_product_part(&found, &p->key, &p->times, NULL);
     if (!status)
-        sq_grib_product_of(p->key.data, &p->product);
+        sq_grib_product_of(p->key.data, NULL, &p->product);
     return status;
 }
 
@@ -230,6 +230,21 @@ static void templates_that_are_not_understood_are_named(void **state)
     }
 }
 
+static void a_template_that_is_not_known_is_told_by_its_number(void **state)
+{
+    (void)state;
+    uint8_t body4[29];
+    memcpy(body4, BODY4, sizeof body4);
+    put_be(body4 + 2, 4321, 2);
+    struct parted p = part2(body4, sizeof body4);
+    struct sq_arena *arena = sq_arena_new();
+    struct sq_grib_product product;
+    sq_grib_product_of(p.key.data, arena, &product);
+    assert_non_null(strstr(product.unsupported, "4321"));
+    sq_arena_free(arena);
+    sq_text_done(&p.key);
+}
+
 /* A PDS of a temperature at 850 hPa, 2024-03-01 06:00, at P1 = 6 h. */
 static const uint8_t PDS[28] = {0, 0, 28, 2, 7, 81, 255, 0x80, 11, 100, 850 >> 8, 850 & 255, 24, 3,
                                 1, 6, 0,  1, 6, 12, 0,   0,    0,  0,   21,       0,         0,  2};
@@ -387,6 +402,7 @@ int main(void)
         cmocka_unit_test(averages_over_runs_keep_what_they_are_over),
         cmocka_unit_test(what_cannot_be_dated_is_kept_and_said),
         cmocka_unit_test(templates_that_are_not_understood_are_named),
+        cmocka_unit_test(a_template_that_is_not_known_is_told_by_its_number),
         cmocka_unit_test(levels_of_edition_1_follow_code_table_3),
         cmocka_unit_test(rarer_time_ranges_follow_code_table_5),
         cmocka_unit_test(edition_1_products_leave_out_times_and_packing),

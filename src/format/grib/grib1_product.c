@@ -281,7 +281,7 @@ static void read_ensemble(const struct sq_grib_raw *raw, struct sq_grib_product 
     }
 }
 
-void sq_grib1_product_of(struct sq_grib_product *p)
+void sq_grib1_product_of(struct sq_arena *arena, struct sq_grib_product *p)
 {
     const uint8_t *pds = p->raw.section1;
     const struct time_range *range = time_range_of(pds);
@@ -295,7 +295,7 @@ void sq_grib1_product_of(struct sq_grib_product *p)
     if (range)
         p->statistical_process = process_of(p->step_type);
     else
-        p->unsupported = "a time range indicator that is not known";
+        p->unsupported = sq_grib_numbered(arena, "a time range indicator (code table 5) that is not known", pds[TIME_RANGE]);
     read_level(pds, p);
     read_ensemble(&p->raw, p);
 }

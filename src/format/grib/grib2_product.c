@@ -86,7 +86,7 @@ static const struct template TEMPLATES[] = {
     {254, 0, 0, "product definition template 4.254 (characters)"},
 };
 
-static const struct template UNKNOWN = {UINT16_MAX, 0, 0, "a product definition template that is not known"};
+static const struct template UNKNOWN = {UINT16_MAX, 0, 0, "a product definition template (code table 4.0) that is not known"};
 
 static const struct template *template_of(const uint8_t *section4)
 {
@@ -292,7 +292,7 @@ static void read_interval(const uint8_t *interval, struct sq_grib_product *p)
         p->step_type = SQ_GRIB_AVGD;
 }
 
-void sq_grib2_product_of(struct sq_grib_product *p)
+void sq_grib2_product_of(struct sq_arena *arena, struct sq_grib_product *p)
 {
     const uint8_t *s1 = p->raw.section1, *s4 = p->raw.section4;
     const struct template *t = template_of(s4);
@@ -301,7 +301,7 @@ void sq_grib2_product_of(struct sq_grib_product *p)
     p->centre = (uint16_t)be(s1 + 5, 2);
     p->subcentre = (uint16_t)be(s1 + 7, 2);
     p->template_number = (uint16_t)be(s4 + 7, 2);
-    p->unsupported = t->not_understood;
+    p->unsupported = t == &UNKNOWN ? sq_grib_numbered(arena, t->not_understood, p->template_number) : t->not_understood;
     p->category = s4[9];
     p->number = s4[10];
     if (at[PROCESS])

@@ -350,7 +350,7 @@ static int make_rows(const struct tables *t, struct sq_grib_index *index, struct
     if (!index->products || !index->names || !index->levels || !index->packings)
         return sq_error_memory(err, products * sizeof *index->products);
     for (size_t i = 0; i < products; i++) {
-        sq_grib_product_of(t->products.rows[i].bytes, &index->products[i]);
+        sq_grib_product_of(t->products.rows[i].bytes, index->arena, &index->products[i]);
         sq_grib_names_of(&index->products[i], &index->names[i]);
         sq_grib_levels_of(&index->products[i], &index->names[i], &index->levels[i][0], &index->levels[i][1]);
     }

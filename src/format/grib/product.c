@@ -6,6 +6,7 @@
 #include "base/error_internal.h"
 #include "format/grib/product_parts.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct key_head {
@@ -76,7 +77,7 @@ struct sq_grib_raw sq_grib_raw_at(const void *key)
     };
 }
 
-void sq_grib_product_of(const void *key, struct sq_grib_product *ret)
+void sq_grib_product_of(const void *key, struct sq_arena *arena, struct sq_grib_product *ret)
 {
     const struct sq_grib_surface none = {.type = 255, .scale = -127};
     struct sq_grib_product p = {
@@ -94,12 +95,20 @@ void sq_grib_product_of(const void *key, struct sq_grib_product *ret)
         .percentile = -1,
     };
     if (p.raw.edition == 1)
-        sq_grib1_product_of(&p);
+        sq_grib1_product_of(arena, &p);
     else
-        sq_grib2_product_of(&p);
+        sq_grib2_product_of(arena, &p);
     if (p.raw.undated && !p.unsupported)
         p.unsupported = "its date, or its unit of time, does not exist";
     *ret = p;
+}
+
+const char *sq_grib_numbered(struct sq_arena *arena, const char *text, unsigned number)
+{
+    char line[120];
+    snprintf(line, sizeof line, "%s: %u", text, number);
+    const char *copy = arena ? sq_arena_strdup(arena, line) : NULL;
+    return copy ? copy : text;
 }
 
 const char *sq_grib_step_type_name(enum sq_grib_step_type type)

@@ -13,6 +13,7 @@
 #ifndef SQ_FORMAT_GRIB_PRODUCT_H
 #define SQ_FORMAT_GRIB_PRODUCT_H
 
+#include "base/arena.h"
 #include "base/text.h"
 #include "format/grib/scan.h"
 #include <stdbool.h>
@@ -80,7 +81,7 @@ struct sq_grib_product {
     int16_t probability_type;        /* code table 4.9; -1: none */
     double lower_limit, upper_limit; /* of a probability; NaN: none */
     int16_t percentile;              /* -1: none */
-    const char *unsupported;         /* NULL, or what of it is not understood, in a few words; static */
+    const char *unsupported;         /* NULL, or what of it is not understood, in a few words; static, or in the arena */
 };
 
 /*
@@ -105,8 +106,11 @@ int sq_grib_product_part(const struct sq_grib_found *found, struct sq_text *key,
 /* The sections in a key; pointers into it. */
 struct sq_grib_raw sq_grib_raw_at(const void *key);
 
-/* What a key's product means; raw is sq_grib_raw_at(key). */
-void sq_grib_product_of(const void *key, struct sq_grib_product *ret);
+/*
+ * What a key's product means; raw is sq_grib_raw_at(key).
+ * arena: for the text that says the number of a template that is not known; NULL, or out of memory: the text is without it
+ */
+void sq_grib_product_of(const void *key, struct sq_arena *arena, struct sq_grib_product *ret);
 
 const char *sq_grib_step_type_name(enum sq_grib_step_type type); /* ecCodes' stepType: "instant", "accum", … */
 

@@ -17,7 +17,10 @@ int sq_grib2_part(const struct sq_grib_found *found, uint8_t *section1, uint8_t 
                   bool *ret_dated, struct squall_error *err) SQUALL_CHECK;
 
 /* Everything but raw, which is set. */
-void sq_grib1_product_of(struct sq_grib_product *p);
-void sq_grib2_product_of(struct sq_grib_product *p);
+void sq_grib1_product_of(struct sq_arena *arena, struct sq_grib_product *p);
+void sq_grib2_product_of(struct sq_arena *arena, struct sq_grib_product *p);
+
+/* text, and the number behind it where the arena (which may be NULL) has room for that. */
+const char *sq_grib_numbered(struct sq_arena *arena, const char *text, unsigned number);
 
 #endif

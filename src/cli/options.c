@@ -154,20 +154,33 @@ static const struct option *find_option(const struct command *c, const char *nam
     return NULL;
 }
 
-/* How many letters differ, roughly: enough to find the option that was meant. */
-static bool looks_like(const char *a, const char *b)
+/* Letters to insert, delete or replace to come from a to b (Levenshtein), one row of the table at a time. */
+static unsigned edit_distance(const char *a, const char *b)
 {
-    size_t same = 0;
-    while (a[same] && a[same] == b[same])
-        same++;
-    return same >= 3 || (same >= 1 && strlen(a) == strlen(b) && !strcmp(a + same + 1, b + same + 1));
+    enum { LONGEST = 32 };
+    unsigned row[LONGEST + 1];
+    size_t length = strlen(b);
+    if (length > LONGEST)
+        return LONGEST;
+    for (unsigned k = 0; k <= length; k++)
+        row[k] = k;
+    for (unsigned i = 1; *a; a++, i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (size_t k = 1; k <= length; k++) {
+            unsigned replaced = diagonal + (*a != b[k - 1]), shorter = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
+            diagonal = row[k];
+            row[k] = replaced < shorter ? replaced : shorter;
+        }
+    }
+    return row[length];
 }
 
 static bool unknown_option(const struct command *c, const char *text)
 {
     const char *name = text + strspn(text, "-");
     for (size_t i = 0; text[1] == '-' && i < option_count; i++)
-        if (option_belongs(&options[i], c) && looks_like(name, options[i].name))
+        if (option_belongs(&options[i], c) && edit_distance(name, options[i].name) <= 2)
             return complain("squall %s: no option %s; is --%s meant? (squall help %s)", c->name, text, options[i].name, c->name);
     return complain("squall %s: no option %s (squall help %s lists them)", c->name, text, c->name);
 }

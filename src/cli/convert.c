@@ -15,8 +15,8 @@ struct listener {
 static void on_message(void *user, enum squall_convert_event kind, const char *text)
 {
     struct listener *l = user;
-    if (kind == SQUALL_CONVERT_NOTE && !l->arguments->verbose)
-        return;
+    if (l->arguments->dry_run || (kind == SQUALL_CONVERT_NOTE && !l->arguments->verbose))
+        return; /* a dry run's plan has them all */
     progress_pause(&l->progress);
     if (kind == SQUALL_CONVERT_WARNING)
         warn_line("%s", text);

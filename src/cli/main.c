@@ -10,7 +10,7 @@ enum { ANY_NUMBER = 1 << 30 };
 
 const struct command commands[] = {
     {"info", "PATH", 1, 1, "what a file or store is: dimensions, variables, attributes",
-     "Opens a Zarr store or a GRIB file (or a folder of GRIB files) and prints its structure; no data are read.", NULL, run_info},
+     "Opens a Zarr store or a GRIB file and prints its structure; no data are read.", NULL, run_info},
     {"ls", "PATH...", 1, ANY_NUMBER, "a line per array, or per GRIB field",
      "Lists the fields of GRIB files, or the arrays of Zarr stores. On a terminal a line with the columns' names comes first.\n"
      "Keys for -w and -p: number offset size shortName name paramId units cfName typeOfLevel level stepType step date\n"

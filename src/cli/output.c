@@ -40,7 +40,7 @@ void warn_line(const char *format, ...)
 int fail_with(const struct squall_error *err)
 {
     if (err->status == SQUALL_ECANCELLED && interrupted()) {
-        complain("squall: interrupted; %s", err->message);
+        complain("squall: interrupted");
         return EXIT_SIGNAL + interrupted();
     }
     complain("%ssquall:%s %s", in_colour() ? "\033[31m" : "", in_colour() ? "\033[0m" : "", err->message);

@@ -49,7 +49,9 @@ static int open_path(const struct squall_context *ctx, const char *path, squall_
         return sq_zarr_dataset_open(ctx, path, ret, err);
     if (kind == SQ_FILE_FOLDER)
         return sq_error(err, SQUALL_EUNSUPPORTED,
-                        "%s: a folder, but no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is in it", path);
+                        "%s: a folder, but no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is in it; of GRIB files "
+                        "`squall convert` makes one, and `squall info` and `ls` take the files themselves",
+                        path);
     int status = sq_grib_dataset_open(ctx, path, &path, 1, ret, err);
     return status == SQUALL_ENOTFOUND ? no_field(path, err) : status;
 }

@@ -123,12 +123,17 @@ def test_nearest_finds_the_index(squall, archive):
 
 
 def test_info_tells_the_structure_as_text_and_json(squall, archive):
-    info = json.loads(squall("info", "--json", archive).out)
+    info = json.loads(squall("info", "--json", first_file(archive)).out)
     by_name = {a["name"]: a for a in info["arrays"]}
     assert info["format"] == "grib"
     assert by_name["t"]["dims"] == ["init_time", "step", "y", "x"]
-    assert by_name["t"]["shape"] == [2, 3, 30, 20]
-    assert "t" in squall("info", archive).out
+    assert by_name["t"]["shape"] == [1, 3, 30, 20]
+    assert "  t " in squall("info", first_file(archive)).out
+
+
+def test_info_of_a_folder_of_files_says_what_takes_it(squall, archive):
+    done = squall("info", archive, check=False)
+    assert done.code == 1 and "squall convert" in done.err
 
 
 def test_bench_reports_the_keys_that_programs_read(squall, archive):

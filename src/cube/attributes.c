@@ -63,11 +63,23 @@ static const char *cell_method(enum sq_grib_step_type type)
     }
 }
 
+static bool is_coarsened(const struct sq_builder *b)
+{
+    return sq_cube_coarsening(b, 0) > 1 || sq_cube_coarsening(b, 1) > 1;
+}
+
+/* Means of blocks lie on a grid that no GRIB attribute describes. */
+static int put_grid(const struct sq_builder *b, const struct sq_points *points, struct sq_json *a, struct squall_error *err)
+{
+    return is_coarsened(b) ? sq_cube_put_string(a, "GRIB_gridType", points->grid->type_name, err)
+                           : sq_grib_grid_attributes(points->grid, a, err);
+}
+
 static int put_cf(const struct sq_builder *b, const struct sq_draft *draft, struct sq_json *a, struct squall_error *err)
 {
     const struct sq_grib_names *names = &b->index->names[draft->product];
     const struct sq_key *key = &b->groups[draft->group].key;
-    const char *method = cell_method(b->index->products[draft->product].step_type);
+    const char *method = cell_method(b->index->products[draft->product].step_type), *area = is_coarsened(b) ? "area: mean" : NULL;
     bool probability = key->kind == SQ_KIND_PROBABILITY; /* of a quantity, and not that quantity: in per cent */
     SQ_CLEANUP_FREE char *long_name = sq_format("%s%s", probability ? "Probability: " : "", names->name);
     if (!long_name)
@@ -77,7 +89,10 @@ static int put_cf(const struct sq_builder *b, const struct sq_draft *draft, stru
     SQ_TRY(sq_cube_put_string(a, "long_name", long_name, err));
     if (strcmp(names->units, "unknown") != 0 || probability)
         SQ_TRY(sq_cube_put_string(a, "units", probability ? "%" : plain_units(names->units), err));
-    return method ? sq_cube_put_string(a, "cell_methods", method, err) : 0;
+    if (!method || !area)
+        return method || area ? sq_cube_put_string(a, "cell_methods", method ? method : area, err) : 0;
+    SQ_CLEANUP_FREE char *both = sq_format("%s %s", method, area);
+    return both ? sq_cube_put_string(a, "cell_methods", both, err) : sq_error_memory(err, strlen(method));
 }
 
 /* Names of the arrays that describe this one. */
@@ -171,7 +186,7 @@ static int describe_draft(struct sq_builder *b, struct sq_draft *draft, struct s
     SQ_TRY(put_level(b, draft, draft->attributes, err));
     SQ_TRY(put_names(b, draft, draft->attributes, err));
     SQ_TRY(put_kind(b, draft, draft->attributes, err));
-    return sq_grib_grid_attributes(points->grid, draft->attributes, err);
+    return put_grid(b, points, draft->attributes, err);
 }
 
 static void add_dim(struct sq_cube_variable *v, enum sq_cube_dim kind, const char *name, uint64_t length)
@@ -224,7 +239,7 @@ static int make_stack(struct sq_builder *b, struct squall_error *err)
     add_horizontal_dims(b, v, points);
     SQ_TRY(sq_cube_put_string(v->attributes, "long_name", "stacked variables, named along their dimension", err));
     SQ_TRY(put_references(b, points, b->bounds_count ? sq_cube_renamed(b, "step_bounds") : NULL, v->attributes, err));
-    return sq_grib_grid_attributes(points->grid, v->attributes, err);
+    return put_grid(b, points, v->attributes, err);
 }
 
 int sq_cube_make_variables(struct sq_builder *b, struct squall_error *err)

@@ -85,6 +85,7 @@ struct sq_points {
     const struct sq_grib_grid *grid; /* the one that gives the orientation */
     bool northward;                  /* its rows run from south to north */
     uint32_t row;                    /* the same as a row of the index; UINT32_MAX: none of them */
+    uint32_t first_field;            /* in file order, of those in the cube; UINT32_MAX: none yet */
     size_t field_count;
     uint32_t next;     /* another of this kind and size; UINT32_MAX: the last */
     unsigned number;   /* 1 has most fields; fixed by the store */
@@ -239,6 +240,8 @@ int sq_cube_find_axes(struct sq_builder *b, struct squall_error *err) SQUALL_CHE
 void sq_cube_settle_levels(struct sq_builder *b);
 uint64_t sq_cube_slab_count(const struct sq_builder *b, const struct sq_draft *draft); /* of a run; UINT64_MAX where it is no number */
 struct sq_where sq_cube_where(const struct sq_builder *b, size_t field);
+/* Is field a after the other in the order of path bytes, offset, number in the message? */
+bool sq_cube_is_later(const struct sq_builder *b, uint32_t a, uint32_t other);
 /* The places of the open fields, sorted; of one place in file order. *ret: sq_free. */
 int sq_cube_find_spots(struct sq_builder *b, struct sq_spot **ret, size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
 

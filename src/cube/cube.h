@@ -108,7 +108,8 @@ struct sq_cube_options {
 
 /*
  * *ret: sq_cube_done. Errors: SQUALL_EINVAL (a malformed select, rename, …; a rename that names nothing or collides), SQUALL_EREFUSED (the cadence that the new
- * runs would settle contradicts the coordinates that the store has), SQUALL_ENOTFOUND (no field is left).
+ * runs would settle contradicts the coordinates that the store has), SQUALL_ENOTFOUND (no field is left, and there is no schema), SQUALL_ECORRUPT (the
+ * schema), SQUALL_EUNSUPPORTED (more coordinates or places than can be counted).
  */
 int sq_cube_build(const struct sq_grib_index *index, const struct sq_cube_options *options, struct sq_cube *ret,
                   struct squall_error *err) SQUALL_CHECK;

@@ -201,8 +201,7 @@ static uint64_t place_number(const struct sq_builder *b, size_t field)
     return run * b->slabs_a_run + draft->slab_offset + slab;
 }
 
-/* Is field a after field b in the order of path bytes, offset, number in the message? */
-static bool is_later(const struct sq_builder *b, uint32_t a, uint32_t other)
+bool sq_cube_is_later(const struct sq_builder *b, uint32_t a, uint32_t other)
 {
     const struct sq_grib_field *x = &b->index->fields[a], *y = &b->index->fields[other];
     if (x->file != y->file)
@@ -217,7 +216,7 @@ static int compare_spots(const void *a, const void *b, void *builder)
     const struct sq_spot *x = a, *y = b;
     if (x->place != y->place)
         return x->place < y->place ? -1 : 1;
-    return x->field == y->field ? 0 : is_later(builder, x->field, y->field) ? 1 : -1;
+    return x->field == y->field ? 0 : sq_cube_is_later(builder, x->field, y->field) ? 1 : -1;
 }
 
 int sq_cube_find_spots(struct sq_builder *b, struct sq_spot **ret, size_t *ret_count, struct squall_error *err)

@@ -33,6 +33,8 @@ struct candidate {
     char *name;
 };
 
+enum { FAMILY_LINE_LIMIT = 20 };
+
 /* To sort candidates by name without moving them. */
 struct by_name {
     struct candidate *candidate;
@@ -392,6 +394,19 @@ static int part_families(struct sq_builder *b, struct candidate *candidates, str
     return 0;
 }
 
+/* Tell of each family that is more than one variable. */
+static int tell_family(struct sq_builder *b, const struct candidate *family, size_t count, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text names = SQ_TEXT_INIT;
+    size_t listed = 0;
+    for (; listed < count && names.length < 300; listed++)
+        sq_text_printf(&names, "%s%s", listed ? ", " : "", family[listed].name);
+    if (names.failed)
+        return sq_error_memory(err, names.length);
+    return sq_cube_note(b, false, err, "%s is %zu variables: %s%s", b->drafts[family[0].draft].base_name, count, sq_text_string(&names),
+                        listed < count ? ", …" : "");
+}
+
 static int compare_drafts(const void *a, const void *b)
 {
     return strcmp(((const struct sq_draft *)a)->name, ((const struct sq_draft *)b)->name);
@@ -417,6 +432,16 @@ static int sort_drafts(struct sq_builder *b, struct squall_error *err)
     return 0;
 }
 
+/* How many candidates from the first on have its base name. */
+static size_t family_count(const struct sq_builder *b, const struct candidate *candidates, size_t first)
+{
+    const char *base = b->drafts[candidates[first].draft].base_name;
+    size_t end = first + 1;
+    while (end < b->draft_count && strcmp(b->drafts[candidates[end].draft].base_name, base) == 0)
+        end++;
+    return end - first;
+}
+
 int sq_cube_name_variables(struct sq_builder *b, struct squall_error *err)
 {
     size_t count = b->draft_count;
@@ -427,13 +452,15 @@ int sq_cube_name_variables(struct sq_builder *b, struct squall_error *err)
     for (size_t i = 0; i < count; i++)
         candidates[i].draft = (uint32_t)i;
     qsort_r(candidates, count, sizeof *candidates, compare_candidates, b);
-    for (size_t i = 0, end; i < count; i = end) {
-        const char *base = b->drafts[candidates[i].draft].base_name;
-        for (end = i + 1; end < count && strcmp(b->drafts[candidates[end].draft].base_name, base) == 0; end++)
-            ;
-        SQ_TRY(name_family(b, candidates + i, end - i, err));
-    }
+    for (size_t i = 0; i < count; i += family_count(b, candidates, i))
+        SQ_TRY(name_family(b, candidates + i, family_count(b, candidates, i), err));
     SQ_TRY(part_families(b, candidates, err));
+    for (size_t i = 0, told = 0; i < count && told < FAMILY_LINE_LIMIT; i += family_count(b, candidates, i)) {
+        if (family_count(b, candidates, i) == 1)
+            continue;
+        told++;
+        SQ_TRY(tell_family(b, candidates + i, family_count(b, candidates, i), err));
+    }
     for (size_t i = 0; i < count; i++)
         b->drafts[candidates[i].draft].name = candidates[i].name;
     return sort_drafts(b, err);

@@ -48,17 +48,18 @@ static int settle_places(struct sq_builder *b, const struct sq_spot *spots, size
 /* Points give the orientation of the first field on them; those of a store keep the one they have. */
 static void orient(struct sq_builder *b)
 {
-    for (size_t i = 0; i < b->index->field_count; i++) {
+    for (uint32_t i = 0; i < b->index->field_count; i++) {
         uint32_t grid = b->index->fields[i].grid;
         struct sq_points *points = &b->points[b->points_of[grid]];
-        if (b->fate[i] != SQ_FATE_PLACED || points->row != UINT32_MAX)
+        bool known = b->points_of[grid] < b->known_grid_count;
+        if (b->fate[i] != SQ_FATE_PLACED || (known && b->northward[grid] != points->northward))
             continue;
-        if (b->points_of[grid] >= b->known_grid_count) {
-            points->grid = &b->index->grids[grid];
-            points->northward = b->northward[grid];
-        }
-        if (b->northward[grid] == points->northward)
-            points->row = grid;
+        if (points->first_field != UINT32_MAX && sq_cube_is_later(b, i, points->first_field))
+            continue;
+        points->first_field = i;
+        points->row = grid;
+        points->northward = b->northward[grid];
+        points->grid = known ? points->grid : &b->index->grids[grid];
     }
 }
 

@@ -42,6 +42,7 @@ static int find_or_add(struct sq_builder *b, struct chains *chains, const struct
     b->points[b->points_count] = (struct sq_points){.grid = grid,
                                                     .northward = sq_grib_grid_rows_northward(grid),
                                                     .row = UINT32_MAX,
+                                                    .first_field = UINT32_MAX,
                                                     .next = chains->newest[size],
                                                     .cube_row = UINT32_MAX};
     *ret = chains->newest[size] = (uint32_t)b->points_count++;

@@ -215,7 +215,7 @@ int sq_cube_select(struct sq_builder *b, struct squall_error *err)
     }
     if (!taken && !b->options->schema)
         return nothing_selected(b, err);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; !b->options->schema && i < count; i++) {
         if (!lines[i].matches)
             SQ_TRY(sq_cube_note(b, true, err, "--select %s chooses no field", b->options->select[i]));
     }

@@ -135,6 +135,10 @@ static void the_variable_with_most_fields_keeps_the_name(void **state)
     for (int i = 0; i < 3; i++)
         FIELD(f, pressure[i]);
     assert_names(f, "t t_heightAboveGround");
+    struct sq_cube cube;
+    fields_build(f, &PLAIN, &cube);
+    assert_string_equal(cube.notes[0], "t is 2 variables: t, t_heightAboveGround");
+    sq_cube_done(&cube);
     for (int step = 1; step < 4; step++)
         FIELD(f, ground, .step_h = step);
     assert_names(f, "t t_isobaricInhPa");
@@ -532,6 +536,21 @@ static void rows_are_in_the_order_of_the_first_field_and_others_are_flipped(void
     fields_free(f);
 }
 
+static void the_first_field_is_the_first_by_path(void **state)
+{
+    (void)state;
+    struct fields *f = fields_new();
+    struct sq_cube cube;
+    uint32_t northward = fields_grid(f, 4, 3, true), t = PRODUCT(f, .level = 2), z = fields_file(f, "/nowhere/z.grib");
+    FIELD(f, t, .file = z, .grid = northward, .step_h = 0);
+    FIELD(f, t, .file = 0, .grid = 0, .step_h = 1);
+    fields_build(f, &PLAIN, &cube);
+    assert_true(fields_place(&cube, 0)->flip_rows);
+    assert_false(fields_place(&cube, 1)->flip_rows);
+    sq_cube_done(&cube);
+    fields_free(f);
+}
+
 static void doubles_are_kept_as_doubles(void **state)
 {
     (void)state;
@@ -624,9 +643,6 @@ static void coordinates_are_block_means_when_coarsened(void **state)
     struct fields *f = fields_new();
     struct sq_cube cube;
     struct sq_cube_options options = {.coarsen_y = 2, .coarsen_x = 2};
-    f->index.grid_count = 0;
-    sq_grib_grid_done(&f->grids[0]);
-    fields_grid(f, 4, 3, false);
     FIELD(f, PRODUCT(f, .level = 2));
     fields_build(f, &options, &cube);
     const double latitudes[] = {49.5, 48}, longitudes[] = {10.5, 12.5};
@@ -635,6 +651,10 @@ static void coordinates_are_block_means_when_coarsened(void **state)
     assert_int_equal(cube.variables[0].shape[2], 2);
     assert_int_equal(cube.variables[0].shape[3], 2);
     assert_int_equal(cube.grids[0].rows, 3);
+    const struct sq_json *a = cube.variables[0].attributes;
+    assert_string_equal(sq_json_string(sq_json_get(a, "cell_methods")), "area: mean");
+    assert_string_equal(sq_json_string(sq_json_get(a, "GRIB_gridType")), "regular_ll");
+    assert_null(sq_json_get(a, "GRIB_Nx"));
     sq_cube_done(&cube);
     fields_free(f);
 }
@@ -752,6 +772,7 @@ int main(void)
         cmocka_unit_test(places_are_sorted_by_run_variable_and_slab),
         cmocka_unit_test(another_grid_is_another_variable_on_dimensions_of_its_own),
         cmocka_unit_test(rows_are_in_the_order_of_the_first_field_and_others_are_flipped),
+        cmocka_unit_test(the_first_field_is_the_first_by_path),
         cmocka_unit_test(doubles_are_kept_as_doubles),
         cmocka_unit_test(what_is_not_read_yet_is_one_line_with_its_reason),
         cmocka_unit_test(nothing_to_convert_is_an_error_that_says_why),

@@ -49,10 +49,7 @@ static inline void sq_blosc_put(uint8_t *p, size_t value)
 
 int sq_blosc_encode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                     uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err);
-/*
- * One plane (or whole block) under search=greedy: size ≤ capacity, 0 where it does not compress. plane and planes: which byte
- * of the element, of how many; 0 of 1 for a block that is not split.
- */
-size_t sq_blosc_greedy(ZSTD_CCtx *encoder, int clevel, const uint8_t *src, size_t src_size, uint8_t *dst, size_t capacity);
+/* One plane (or a whole block) under search=greedy → its size, 0 where it does not compress below capacity. */
+size_t sq_blosc_greedy(ZSTD_CCtx *encoder, const uint8_t *src, size_t src_size, uint8_t *dst, size_t capacity);
 
 #endif

@@ -18,9 +18,9 @@ enum {
     COPY_BELOW_BYTES = 128,        /* shorter chunks are copied; shorter streams are not split off */
     SPLITS_MAX = 16,               /* elements of more bytes are not split */
     FIRST_CACHE_BYTES = 32 * 1024, /* c-blosc's unit for blocks */
-    GREEDY_PLANE_BYTES = 128 * 1024,
+    GREEDY_PLANE_BYTES = 256 * 1024,
     GREEDY_BLOCK_BYTES_MAX = 1024 * 1024,
-    SLOTS_PER_THREAD = 6,
+    SLOTS_PER_THREAD = 4,
 };
 
 /* Compressed, but not below the chunk's own size: the whole chunk is to be copied. */
@@ -39,9 +39,12 @@ struct encoding {
     size_t slot_bytes, slot_used[SQ_ORDERED_SLOTS_MAX];
 };
 
+/* Below that clevel zstd searches no deeper than greedily anyway. */
 static bool is_greedy(const struct encoding *e)
 {
-    return e->option[SQ_BLOSC_OPTION_SEARCH] == SQ_SEARCH_GREEDY && e->option[SQ_BLOSC_OPTION_CNAME] == SQ_CNAME_ZSTD;
+    enum { GREEDY_FROM_CLEVEL = 4 };
+    return e->option[SQ_BLOSC_OPTION_SEARCH] == SQ_SEARCH_GREEDY && e->option[SQ_BLOSC_OPTION_CNAME] == SQ_CNAME_ZSTD &&
+           e->option[SQ_BLOSC_OPTION_CLEVEL] >= GREEDY_FROM_CLEVEL;
 }
 
 /* ---- layout ----------------------------------------------------------------------------------------------------------------------- */
@@ -131,7 +134,7 @@ static size_t encode_stream(const struct encoding *e, struct sq_codec_scratch *s
         return got > 0 ? (size_t)got : 0;
     }
     if (is_greedy(e))
-        return sq_blosc_greedy(scratch->zstd_encoder, clevel, src, size, dst, capacity);
+        return sq_blosc_greedy(scratch->zstd_encoder, src, size, dst, capacity);
     int level = clevel < 9 ? 2 * clevel - 1 : ZSTD_maxCLevel();
     size_t got = ZSTD_compressCCtx(scratch->zstd_encoder, dst, capacity, src, size, level);
     return ZSTD_isError(got) ? 0 : got;

@@ -4,7 +4,7 @@
 
 #include "convert/layout.h"
 #include "convert/settings.h"
-#include "convert/sources.h"
+#include "cube/sources.h"
 #include "convert/store_state.h"
 #include "convert/unit.h"
 #include <pthread.h>

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cube/grib_dataset.h"
+#include "cube/sources.h"
 #include "engine/zarr_array.h"
 #include "format/zarr/zarr.h"
 #include "sys/file.h"
@@ -39,19 +40,23 @@ static int no_field(const char *path, struct squall_error *err)
                     sq_text_string(&beginning));
 }
 
+static int open_folder(const struct squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
+{
+    struct sq_source_list list;
+    SQ_TRY(sq_source_list_make(&path, 1, NULL, &list, err));
+    int status = sq_grib_dataset_open(ctx, path, (const char *const *)list.paths, list.count, ret, err);
+    sq_source_list_done(&list);
+    return status;
+}
+
 static int open_path(const struct squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
 {
     enum sq_file_kind kind;
     SQ_TRY(sq_file_stat(path, &kind, NULL, err));
     if (kind == SQ_FILE_NONE)
         return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", path);
-    if (kind == SQ_FILE_FOLDER && sq_zarr_is_store(path))
-        return sq_zarr_dataset_open(ctx, path, ret, err);
     if (kind == SQ_FILE_FOLDER)
-        return sq_error(err, SQUALL_EUNSUPPORTED,
-                        "%s: a folder, but no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is in it; of GRIB files "
-                        "`squall convert` makes one, and `squall info` and `ls` take the files themselves",
-                        path);
+        return sq_zarr_is_store(path) ? sq_zarr_dataset_open(ctx, path, ret, err) : open_folder(ctx, path, ret, err);
     int status = sq_grib_dataset_open(ctx, path, &path, 1, ret, err);
     return status == SQUALL_ENOTFOUND ? no_field(path, err) : status;
 }

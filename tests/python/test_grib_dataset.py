@@ -102,6 +102,26 @@ def test_coordinates_are_those_of_the_fields(library, shared):
         assert ds.attributes["Conventions"].startswith("CF-")
 
 
+def test_a_folder_is_one_dataset(library, shared, tmp_path):
+    """A file of all members and levels, cut into a file a message, with what else lies in such folders."""
+    whole = shared / "data" / "grib" / "era5-levels-members.grib"
+    with open(whole, "rb") as f:
+        for number in range(10**6):
+            if (handle := eccodes.codes_grib_new_from_file(f)) is None:
+                break
+            day = tmp_path / f"day{number % 3}"
+            day.mkdir(exist_ok=True)
+            (day / f"{number}.grib").write_bytes(eccodes.codes_get_message(handle))
+            eccodes.codes_release(handle)
+    (tmp_path / "day0" / "0.grib.idx").write_text("1:0:d=2017")
+    (tmp_path / "day1" / "notes").write_text("no GRIB")
+    with library.open(whole) as one, library.open(tmp_path) as many:
+        assert one.arrays.keys() == many.arrays.keys()
+        for name, array in one.arrays.items():
+            assert np.array_equal(array.read(), many.arrays[name].read()), name
+        assert len(many.problems) == 1 and "notes" in many.problems[0]
+
+
 def test_damage_is_told_and_the_rest_is_read(library, shared, tmp_path):
     whole = (shared / "data" / "grib" / "era5-levels-members.grib").read_bytes()
     cut = tmp_path / "cut.grib"

@@ -2,7 +2,7 @@
 #include "support/folder.h"
 
 #include "convert/settings.h"
-#include "convert/sources.h"
+#include "cube/sources.h"
 #include <unistd.h>
 
 static const char *const SOURCES[] = {"in"};

@@ -2,8 +2,8 @@
  * Which files to read: what the user named, and what lies in the folders named. In folders, what is known to be no GRIB is
  * passed over: hidden names, Zarr stores, side files.
  */
-#ifndef SQ_CONVERT_SOURCES_H
-#define SQ_CONVERT_SOURCES_H
+#ifndef SQ_CUBE_SOURCES_H
+#define SQ_CUBE_SOURCES_H
 
 #include "squall/error.h"
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct sq_source_list {
 };
 
 /*
- * Collect. `destination` is never taken, should it lie within a source. *ret: sq_source_list_done.
+ * Collect. `destination` (NULL: none) is never taken, should it lie within a source. *ret: sq_source_list_done.
  * Errors: SQUALL_ENOTFOUND (a source that is not there; a folder without a file to read), SQUALL_EUNSUPPORTED (a source
  * that is a Zarr store).
  */

@@ -2,7 +2,7 @@
  * See sources.h. A file is known by device and inode, so that a file named twice, or reached over two links, is read once,
  * and a link to a folder above cannot make the walk endless.
  */
-#include "convert/sources.h"
+#include "cube/sources.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "format/zarr/zarr.h"
@@ -156,7 +156,8 @@ int sq_source_list_make(const char *const *sources, size_t source_count, const c
 {
     __attribute__((cleanup(walk_done))) struct walk w = {0};
     enum sq_file_kind kind;
-    SQ_TRY(sq_file_stat(destination, &kind, &w.destination, err));
+    if (destination)
+        SQ_TRY(sq_file_stat(destination, &kind, &w.destination, err));
     for (size_t i = 0; i < source_count; i++)
         SQ_TRY(take_source(&w, sources[i], err));
     drop_repeated(&w);

@@ -4,10 +4,10 @@
 
 #include "base/memory.h"
 #include "format/grib/scan.h"
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 struct log {
     unsigned fields, problems;
@@ -228,6 +228,50 @@ static void sections_far_apart_are_found(void **state)
     free(large);
 }
 
+/* Sizes and offsets beyond 32 bits, in a file that is all holes: nothing of it may be read. */
+static void a_message_beyond_4_gib_is_jumped_over(void **state)
+{
+    (void)state;
+    const uint64_t section7_bytes = UINT64_C(3) << 30;
+    char path[] = "/tmp/squall-scan-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    SQ_CLEANUP_TEXT struct sq_text t = SQ_TEXT_INIT;
+    uint8_t body3[67];
+    uint64_t at = 0;
+    body3_make(body3, 2, 2);
+    size_t start = message_begin(&t, 0);
+    message_section(&t, 1, BODY1, sizeof BODY1);
+    message_section(&t, 3, body3, sizeof body3);
+    const uint64_t size = t.length + 2 * (34 + 21 + 6 + section7_bytes) + 4;
+    put_be((uint8_t *)t.data + start + 8, size, 8);
+    for (unsigned field = 0; field < 2; field++) {
+        message_section(&t, 4, BODY4, sizeof BODY4);
+        message_section(&t, 5, BODY5, sizeof BODY5);
+        message_section(&t, 6, BODY6, sizeof BODY6);
+        message_section(&t, 7, BODY7, sizeof BODY7);
+        put_be((uint8_t *)t.data + t.length - sizeof BODY7 - 5, section7_bytes, 4);
+        assert_int_equal(pwrite(fd, t.data, t.length, (off_t)at), t.length);
+        at += t.length - sizeof BODY7 - 5 + section7_bytes;
+        sq_text_clear(&t);
+    }
+    sq_text_add(&t, "7777");
+    message_add(&t, 1);
+    assert_int_equal(at + 4, size);
+    assert_int_equal(pwrite(fd, t.data, t.length, (off_t)at), t.length);
+    close(fd);
+    struct log log = {0};
+    struct sq_source *source;
+    struct sq_grib_scan_events events = {on_field, on_problem, &log};
+    assert_int_equal(sq_source_open_file(path, &source, NULL), 0);
+    assert_int_equal(sq_grib_scan(source, &events, NULL), 0);
+    sq_source_close(source);
+    unlink(path);
+    assert_int_equal(log.problems, 0);
+    assert_int_equal(log.fields, 3);
+    assert_int_equal(log.offsets[2], size);
+}
+
 static double seconds_now(void)
 {
     struct timespec now;
@@ -367,6 +411,7 @@ int main(void)
         cmocka_unit_test(what_is_no_grib_is_said_with_its_beginning),
         cmocka_unit_test(junk_between_messages_is_named_with_place_and_length),
         cmocka_unit_test(sections_far_apart_are_found),
+        cmocka_unit_test(a_message_beyond_4_gib_is_jumped_over),
         cmocka_unit_test(hostile_files_take_linear_time),
         cmocka_unit_test(random_damage_is_survived),
         cmocka_unit_test(an_error_of_the_receiver_ends_the_scan),

@@ -203,21 +203,6 @@ static int begin_in(struct sq_grib_walker *w, const uint8_t *message, size_t siz
     return 0;
 }
 
-int sq_grib_walk(const uint8_t *message, size_t size, sq_grib_visit *visit, void *user, struct squall_error *err)
-{
-    struct sq_grib_walker w = {0};
-    unsigned number = 0;
-    SQ_TRY(begin_in(&w, message, size, err));
-    while (number != SQ_GRIB_END) {
-        SQ_TRY(next_in(&w, message, size, &number, err));
-        if (number == 7)
-            SQ_TRY(visit(user, &w.frame, err));
-    }
-    if (w.at != size)
-        return sq_error(err, SQUALL_ECORRUPT, "the message says %llu bytes, but has %zu", (unsigned long long)w.size_bytes, size);
-    return 0;
-}
-
 int sq_grib_frame_of(const uint8_t *message, size_t size, unsigned in_message, struct sq_grib_frame *ret, struct squall_error *err)
 {
     struct sq_grib_walker w = {0};

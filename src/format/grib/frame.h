@@ -30,16 +30,11 @@ struct sq_grib_frame {
     struct sq_grib_section section[SQ_GRIB_SECTION_COUNT];
 };
 
-typedef int sq_grib_visit(void *user, const struct sq_grib_frame *frame, struct squall_error *err);
-
 /*
- * Walk one message, from "GRIB" on, and call visit for each field in it, in order.
- * size: the bytes of the message as the file has them (GRIB1's > 8 MiB rule already applied).
- * Errors: SQUALL_ECORRUPT with the byte offset inside the message; whatever visit returns, unchanged.
+ * The frame of the in_message-th field of a message, from "GRIB" on. Sections behind the field are not looked at.
+ * size: the bytes of the message as the file has them (edition 1's rule for more than 8 MiB already applied).
+ * Errors: SQUALL_ECORRUPT with the byte offset inside the message; SQUALL_ENOTFOUND where it has fewer fields.
  */
-int sq_grib_walk(const uint8_t *message, size_t size, sq_grib_visit *visit, void *user, struct squall_error *err) SQUALL_CHECK;
-
-/* The frame of the in_message-th field; SQUALL_ENOTFOUND where there are fewer. Sections behind it are not looked at. */
 int sq_grib_frame_of(const uint8_t *message, size_t size, unsigned in_message, struct sq_grib_frame *ret,
                      struct squall_error *err) SQUALL_CHECK;
 

@@ -39,6 +39,17 @@ static int malformed(struct squall_error *err, const char *what)
     return sq_error(err, SQUALL_ECORRUPT, "a record without a usable \"%s\"", what);
 }
 
+static int by_file(const void *a, const void *b)
+{
+    const struct sq_record_file *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    if (order)
+        return order;
+    if (x->size_bytes != y->size_bytes)
+        return x->size_bytes < y->size_bytes ? -1 : 1;
+    return (x->mtime_ns > y->mtime_ns) - (x->mtime_ns < y->mtime_ns);
+}
+
 static int read_file(struct sq_arena *arena, const struct sq_json *v, struct sq_record_file *ret, struct squall_error *err)
 {
     const char *name = sq_json_string(sq_json_at(v, 0));
@@ -115,6 +126,8 @@ static int read_unit(struct sq_arena *arena, const struct sq_json *v, struct sq_
         return sq_error_memory(err, unit->file_count * sizeof *unit->files);
     for (size_t i = 0; i < unit->file_count; i++)
         SQ_TRY(read_file(arena, sq_json_at(files, i), &unit->files[i], err));
+    if (unit->file_count)
+        qsort(unit->files, unit->file_count, sizeof *unit->files, by_file);
     for (size_t i = 0; i < unit->init_count; i++) {
         uint64_t count;
         if (!sq_json_uint(sq_json_at(counts, i), &count) || count > UINT32_MAX)
@@ -218,14 +231,8 @@ static int by_unit(const void *a, const void *b)
 static int by_input(const void *a, const void *b)
 {
     const struct sq_record_input *x = a, *y = b;
-    int order = strcmp(x->file.name, y->file.name);
-    if (order)
-        return order;
-    if (x->file.size_bytes != y->file.size_bytes)
-        return x->file.size_bytes < y->file.size_bytes ? -1 : 1;
-    if (x->file.mtime_ns != y->file.mtime_ns)
-        return x->file.mtime_ns < y->file.mtime_ns ? -1 : 1;
-    return strcmp(x->what, y->what);
+    int order = by_file(&x->file, &y->file);
+    return order ? order : strcmp(x->what, y->what);
 }
 
 /* An invalidation keeps what the record before it says was stored, and takes its validity. */
@@ -252,12 +259,15 @@ static int settle(struct replay *r, struct sq_records *records, struct squall_er
     return 0;
 }
 
-/* "epoch-000012-part-0.journal"; false where the name is another. */
+/* "epoch-000012-part-0.journal"; *ret_epoch is untouched where the name is another. */
 static bool is_journal(const char *name, unsigned *ret_epoch)
 {
-    unsigned part;
+    unsigned epoch, part;
     int end = 0;
-    return sscanf(name, "epoch-%9u-part-%9u.journal%n", ret_epoch, &part, &end) == 2 && end > 0 && name[end] == 0;
+    if (sscanf(name, "epoch-%9u-part-%9u.journal%n", &epoch, &part, &end) != 2 || end == 0 || name[end])
+        return false;
+    *ret_epoch = epoch;
+    return true;
 }
 
 static int replay_folder(struct replay *r, const char *folder, unsigned *ret_epoch, struct squall_error *err)
@@ -332,12 +342,7 @@ const struct sq_record_array *sq_record_array_of(const struct sq_record_unit *un
 
 bool sq_record_has_file(const struct sq_record_unit *unit, const struct sq_record_file *file)
 {
-    for (size_t i = 0; i < unit->file_count; i++) {
-        const struct sq_record_file *f = &unit->files[i];
-        if (f->size_bytes == file->size_bytes && f->mtime_ns == file->mtime_ns && !strcmp(f->name, file->name))
-            return true;
-    }
-    return false;
+    return unit->file_count && bsearch(file, unit->files, unit->file_count, sizeof *unit->files, by_file) != NULL;
 }
 
 bool sq_records_know_input(const struct sq_records *records, const struct sq_record_input *input)

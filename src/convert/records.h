@@ -37,7 +37,7 @@ struct sq_record_array {
 struct sq_record_unit {
     uint64_t unit;
     bool valid;                   /* false: being redone when the run ended; the rest says what was stored before */
-    struct sq_record_file *files; /* that gave fields */
+    struct sq_record_file *files; /* that gave fields; sorted where the record was read */
     size_t file_count;
     struct sq_record_array *arrays;
     size_t array_count;
@@ -69,6 +69,7 @@ void sq_records_done(struct sq_records *records);
 /* NULL: none. */
 const struct sq_record_unit *sq_records_unit(const struct sq_records *records, uint64_t unit);
 const struct sq_record_array *sq_record_array_of(const struct sq_record_unit *unit, const char *name);
+/* Only of a record that was read. */
 bool sq_record_has_file(const struct sq_record_unit *unit, const struct sq_record_file *file);
 bool sq_records_know_input(const struct sq_records *records, const struct sq_record_input *input);
 

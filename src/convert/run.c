@@ -138,8 +138,7 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
     struct squall_convert_plan *plan = run->plan;
     SQ_TRY(take_locks(plan, locks, err));
     SQ_TRY(check_unchanged(plan, err));
-    if (plan->state.exists)
-        SQ_TRY(sq_sweep(plan, err));
+    SQ_TRY(sq_sweep(plan, err));
     SQ_TRY(sq_plan_prepare(plan, err));
     SQ_TRY(mend_flags(run, err));
     SQ_TRY(count_units(run, err));

@@ -59,8 +59,10 @@ static int sweep_array(const struct squall_convert_plan *plan, const char *name,
 
 int sq_sweep(const struct squall_convert_plan *plan, struct squall_error *err)
 {
-    SQ_TRY(sweep_folder(plan->target, false, err));
     SQ_TRY(sweep_below(plan->target, SQ_FLAG_EXISTS, true, err)); /* the records are in it */
+    if (!plan->state.exists)                                      /* nothing else has been begun */
+        return 0;
+    SQ_TRY(sweep_folder(plan->target, false, err));
     SQ_TRY(sweep_below(plan->target, SQ_FLAG_COUNT, true, err));
     for (size_t i = 0; i < plan->cube.coordinate_count; i++)
         SQ_TRY(sweep_below(plan->target, plan->cube.coordinates[i].name, true, err));

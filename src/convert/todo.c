@@ -154,29 +154,22 @@ static int weigh(const struct squall_convert_plan *plan, struct sq_planned_unit 
     return unit->why ? 0 : sq_error_memory(err, strlen(why));
 }
 
-/* Is one of the unit's files damaged, or one of its runs' fields ignored? */
-static bool has_bad_input(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit)
+/* Is one of the unit's files damaged, or has it fields that were ignored? bad_files: of each file. */
+static bool has_bad_input(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit, const bool *bad_files)
 {
-    uint32_t last = UINT32_MAX;
-    for (size_t i = 0; i < unit->place_count; i++) {
-        uint32_t file = plan->index.fields[plan->cube.places[unit->first_place + i].field].file;
-        if (file == last)
-            continue;
-        last = file;
-        for (size_t k = 0; k < plan->inputs.count; k++)
-            if (plan->inputs.items[k].file == file)
-                return true;
-    }
+    for (size_t i = 0; i < unit->place_count; i++)
+        if (bad_files[plan->index.fields[plan->cube.places[unit->first_place + i].field].file])
+            return true;
     return false;
 }
 
-static int decide(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, struct squall_error *err)
+static int decide(const struct squall_convert_plan *plan, const bool *bad_files, struct sq_planned_unit *unit, struct squall_error *err)
 {
     unit->record = sq_records_unit(&plan->state.records, unit->unit);
     unit->todo = SQ_TODO_WRITE;
     if (unit->record)
         SQ_TRY(weigh(plan, unit, err));
-    if (!plan->settings.strict || (unit->todo != SQ_TODO_WRITE && unit->todo != SQ_TODO_REDO) || !has_bad_input(plan, unit))
+    if (!plan->settings.strict || (unit->todo != SQ_TODO_WRITE && unit->todo != SQ_TODO_REDO) || !has_bad_input(plan, unit, bad_files))
         return 0;
     sq_free(unit->why);
     unit->todo = SQ_TODO_STRICT;
@@ -192,6 +185,11 @@ static uint64_t unit_of(const struct squall_convert_plan *plan, size_t place)
 int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err)
 {
     size_t capacity = 0, count = plan->cube.place_count;
+    SQ_CLEANUP_FREE bool *bad_files = sq_alloc_zero(plan->index.file_count + 1, sizeof *bad_files);
+    if (!bad_files)
+        return sq_error_memory(err, plan->index.file_count);
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        bad_files[plan->inputs.items[i].file] = true;
     for (size_t first = 0; first < count;) {
         struct sq_planned_unit unit = {.unit = unit_of(plan, first), .first_place = first};
         while (first < count && unit_of(plan, first) == unit.unit)
@@ -199,7 +197,7 @@ int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err)
         unit.place_count = first - unit.first_place;
         SQ_TRY(SQ_GROW(plan->units, capacity, plan->unit_count + 1, err));
         plan->units[plan->unit_count++] = unit;
-        SQ_TRY(decide(plan, &plan->units[plan->unit_count - 1], err));
+        SQ_TRY(decide(plan, bad_files, &plan->units[plan->unit_count - 1], err));
     }
     return 0;
 }

@@ -35,7 +35,6 @@ struct sq_unit {
     struct unit_array *arrays;
     struct sq_field_worker *workers;
     unsigned worker_count;
-    const struct sq_cube_place *places;
     const struct sq_cube_place **order; /* by (file, offset, field in message) */
     size_t order_capacity;
     struct message *messages;
@@ -311,7 +310,6 @@ int sq_unit_load(struct sq_unit *unit, uint64_t number, const struct sq_cube_pla
 {
     const struct sq_unit_setting *s = &unit->setting;
     unit->number = number;
-    unit->places = places;
     forget_bad(unit);
     for (size_t i = 0; i < s->layout->array_count; i++)
         memset(unit->arrays[i].slabs, SQ_SLAB_EMPTY, unit->arrays[i].slab_count);

@@ -9,6 +9,7 @@
 #include "convert/report.h"
 #include "store/zarr_writer.h"
 #include "sys/pool.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- records --------------------------------------------------------------------------------------------------------------------- */
@@ -68,23 +69,30 @@ static int record_arrays(struct sq_run *run, struct sq_record_unit *record, stru
     return 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 static int record_files(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_record_unit *record, struct squall_error *err)
 {
     const struct squall_convert_plan *plan = run->plan;
-    SQ_CLEANUP_FREE bool *seen = sq_alloc_zero(plan->index.file_count + 1, sizeof *seen);
-    if (!seen)
-        return sq_error_memory(err, plan->index.file_count);
-    size_t count = 0;
-    for (size_t i = 0; i < planned->place_count; i++) {
-        bool *is_seen = &seen[plan->index.fields[plan->cube.places[planned->first_place + i].field].file];
-        count += !*is_seen;
-        *is_seen = true;
-    }
-    if (!(record->files = sq_arena_alloc(run->arena, (count + 1) * sizeof *record->files)))
-        return sq_error_memory(err, count * sizeof *record->files);
-    for (size_t i = 0; i < plan->index.file_count; i++)
-        if (seen[i])
-            record->files[record->file_count++] = sq_record_file_of(&plan->index.files[i]);
+    size_t count = planned->place_count;
+    SQ_CLEANUP_FREE uint32_t *files = sq_alloc(count + 1, sizeof *files);
+    if (!files)
+        return sq_error_memory(err, count * sizeof *files);
+    for (size_t i = 0; i < count; i++)
+        files[i] = plan->index.fields[plan->cube.places[planned->first_place + i].field].file;
+    qsort(files, count, sizeof *files, by_number);
+    size_t distinct = 0;
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || files[i] != files[i - 1])
+            files[distinct++] = files[i];
+    if (!(record->files = sq_arena_alloc(run->arena, (distinct + 1) * sizeof *record->files)))
+        return sq_error_memory(err, distinct * sizeof *record->files);
+    for (size_t i = 0; i < distinct; i++)
+        record->files[record->file_count++] = sq_record_file_of(&plan->index.files[files[i]]);
     return 0;
 }
 

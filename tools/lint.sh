@@ -21,7 +21,8 @@ echo "lint: ruff"
 .venv/bin/ruff check -q .
 echo "lint: cppcheck"
 cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 --suppress=missingIncludeSystem \
-    --suppress=normalCheckLevelMaxBranches -j 2 -Iinclude -Isrc -D__x86_64__ -i src/format/grib/names_tables.c src
+    --suppress=normalCheckLevelMaxBranches -j 2 -Iinclude -Isrc -D__x86_64__ \
+    $(find src -name '*tables*.c' -printf ' -i %p') src
 echo "lint: clang-tidy"
 find src -name '*.c' ! -name '*tables*' | xargs -P 2 -n 8 clang-tidy-14 -quiet -p build 2>/dev/null
 echo "lint: nothing found"

@@ -1,4 +1,5 @@
 /* Filling a squall_error: the origin writes the message, callers prepend where they were. */
+#define SQ_BASE_ERROR_C
 #include "base/error_internal.h"
 #include <errno.h>
 #include <stdarg.h>

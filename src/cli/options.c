@@ -112,6 +112,12 @@ static bool is_choice(const char *choices, const char *value)
     return false;
 }
 
+static bool set_flag(const struct option *o, struct arguments *a)
+{
+    *(bool *)(void *)((char *)a + o->offset) = true;
+    return true;
+}
+
 static bool set_value(const struct command *c, const struct option *o, const char *value, struct arguments *a)
 {
     void *at = (char *)a + o->offset;
@@ -119,8 +125,7 @@ static bool set_value(const struct command *c, const struct option *o, const cha
         return complain("squall %s: --%s %s: it takes %s", c->name, o->name, value, o->choices);
     switch (o->kind) {
     case OPTION_FLAG:
-        *(bool *)at = true;
-        return true;
+        break; /* set_flag's business */
     case OPTION_TEXT:
         *(const char **)at = value;
         return true;
@@ -143,14 +148,19 @@ static bool set_value(const struct command *c, const struct option *o, const cha
     return false;
 }
 
-static const struct option *find_option(const struct command *c, const char *name, size_t length, char letter)
+static const struct option *option_lettered(const struct command *c, char letter)
 {
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *o = &options[i];
-        bool same = letter ? o->letter == letter : strlen(o->name) == length && !strncmp(o->name, name, length);
-        if (same && option_belongs(o, c))
-            return o;
-    }
+    for (size_t i = 0; i < option_count; i++)
+        if (options[i].letter == letter && option_belongs(&options[i], c))
+            return &options[i];
+    return NULL;
+}
+
+static const struct option *option_named(const struct command *c, const char *name, size_t length)
+{
+    for (size_t i = 0; i < option_count; i++)
+        if (strlen(options[i].name) == length && !strncmp(options[i].name, name, length) && option_belongs(&options[i], c))
+            return &options[i];
     return NULL;
 }
 
@@ -189,11 +199,11 @@ static bool unknown_option(const struct command *c, const char *text)
 static bool parse_long(const struct command *c, int argc, char **argv, int *at, struct arguments *a)
 {
     const char *name = argv[*at] + 2, *equals = strchr(name, '=');
-    const struct option *o = find_option(c, name, equals ? (size_t)(equals - name) : strlen(name), 0);
+    const struct option *o = option_named(c, name, equals ? (size_t)(equals - name) : strlen(name));
     if (!o)
         return unknown_option(c, argv[*at]);
     if (o->kind == OPTION_FLAG)
-        return equals ? complain("squall %s: --%s takes no value", c->name, o->name) : set_value(c, o, NULL, a);
+        return equals ? complain("squall %s: --%s takes no value", c->name, o->name) : set_flag(o, a);
     if (equals)
         return set_value(c, o, equals + 1, a);
     if (*at + 1 >= argc)
@@ -205,12 +215,11 @@ static bool parse_long(const struct command *c, int argc, char **argv, int *at, 
 static bool parse_short(const struct command *c, int argc, char **argv, int *at, struct arguments *a)
 {
     for (const char *letter = argv[*at] + 1; *letter; letter++) {
-        const struct option *o = find_option(c, NULL, 0, *letter);
+        const struct option *o = option_lettered(c, *letter);
         if (!o)
             return unknown_option(c, argv[*at]);
         if (o->kind == OPTION_FLAG) {
-            if (!set_value(c, o, NULL, a))
-                return false;
+            set_flag(o, a);
             continue;
         }
         if (letter[1])

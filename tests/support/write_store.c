@@ -119,7 +119,12 @@ static int write_values(const char *store, const struct sq_store_array *a, struc
 
 int main(int argc, char **argv)
 {
-    enum { TYPES = SQUALL_STRING + 1, CODEC_COUNT = sizeof CODECS / sizeof *CODECS, SHAPE_COUNT = sizeof SHAPES / sizeof *SHAPES, CODECS_EACH = 2 };
+    enum {
+        TYPES = SQUALL_STRING + 1,
+        CODEC_COUNT = sizeof CODECS / sizeof *CODECS,
+        SHAPE_COUNT = sizeof SHAPES / sizeof *SHAPES,
+        CODECS_EACH = 2
+    };
     static struct entry entries[TYPES * SHAPE_COUNT * CODECS_EACH];
     static struct sq_store_array arrays[TYPES * SHAPE_COUNT * CODECS_EACH];
     struct squall_error err = SQUALL_ERROR_INIT;

@@ -56,7 +56,7 @@ INLINE_AVX2 size_t shuffle(const unsigned width, size_t elements, const uint8_t 
             }
 #pragma GCC unroll 16
             for (unsigned k = 0; k < width; k++)
-                x[k] = y[k];
+                x[k] = y[k]; // cppcheck-suppress uninitvar // join wrote it
         }
 #pragma GCC unroll 16
         for (unsigned k = 0; k < width; k++)
@@ -82,7 +82,7 @@ INLINE_AVX2 size_t unshuffle(const unsigned width, size_t elements, const uint8_
             }
 #pragma GCC unroll 16
             for (unsigned k = 0; k < width; k++)
-                x[k] = y[k];
+                x[k] = y[k]; // cppcheck-suppress uninitvar // join wrote it
         }
 #pragma GCC unroll 16
         for (unsigned k = 0; k < width; k++)

@@ -100,9 +100,9 @@ void sq_grib_sink_finish(struct sq_grib_sink *sink)
     for (; sink->at < sink->point_count; sink->at++) {
         bool has_value = used < sink->dense_count && sink->bitmap[sink->at / 8] >> (7 - sink->at % 8) & 1;
         if (sink->output == SQ_GRIB_FLOAT32)
-            ((float *)sink->dst)[sink->at] = has_value ? ((const float *)sink->dense)[used] : (float)NAN;
+            ((float *)(void *)sink->dst)[sink->at] = has_value ? ((const float *)sink->dense)[used] : (float)NAN;
         else
-            ((double *)sink->dst)[sink->at] = has_value ? ((const double *)sink->dense)[used] : (double)NAN;
+            ((double *)(void *)sink->dst)[sink->at] = has_value ? ((const double *)sink->dense)[used] : (double)NAN;
         used += has_value;
     }
 }

@@ -84,18 +84,25 @@ static int key_of(struct sq_builder *b, uint32_t product, uint32_t grid, struct 
     return 0;
 }
 
-/* What of a definition is not in its key and may still tell two fields apart. Local sections hold time stamps at some centres; ECMWF's hold MARS' keys. */
+/*
+ * What of a definition is not in its key and may still tell two fields apart. Versions of tables do not: they change with the centre's software. Nor
+ * do most local sections, which hold time stamps; ECMWF's hold MARS' keys.
+ */
 static struct sq_hash definition_id(const struct sq_grib_product *p)
 {
-    enum { PDS_BYTES_OF_WMO = 28, CENTRE_ECMWF = 98 };
+    enum { PDS_BYTES_OF_WMO = 28, CENTRE_ECMWF = 98, VERSIONS_AT = 9, VERSIONS_END = 11 };
     const struct sq_grib_raw *raw = &p->raw;
     uint32_t section1_bytes = raw->section1 ? raw->section1_bytes : 0;
     uint32_t section2_bytes = raw->section2 && p->centre == CENTRE_ECMWF ? raw->section2_bytes : 0;
-    if (raw->edition == 1 && p->centre != CENTRE_ECMWF && section1_bytes > PDS_BYTES_OF_WMO)
-        section1_bytes = PDS_BYTES_OF_WMO;
     uint8_t head[2] = {raw->edition, raw->discipline};
     struct sq_hash id = sq_hash_bytes(head, sizeof head);
-    id = sq_hash_more(id, raw->section1, section1_bytes);
+    if (raw->edition == 1) {
+        bool whole = p->centre == CENTRE_ECMWF || section1_bytes < PDS_BYTES_OF_WMO;
+        id = sq_hash_more(id, raw->section1, whole ? section1_bytes : PDS_BYTES_OF_WMO);
+    } else if (section1_bytes > VERSIONS_END) {
+        id = sq_hash_more(id, raw->section1, VERSIONS_AT);
+        id = sq_hash_more(id, raw->section1 + VERSIONS_END, section1_bytes - VERSIONS_END);
+    }
     id = sq_hash_more(id, raw->section2, section2_bytes);
     return sq_hash_more(id, raw->section4, raw->section4 ? raw->section4_bytes : 0);
 }

@@ -701,6 +701,61 @@ static void many_kinds_of_trouble_make_few_lines(void **state)
     fields_free(f);
 }
 
+static void a_key_is_another_for_every_part_of_a_definition(void **state)
+{
+    (void)state;
+    struct fields *f = fields_new();
+    uint32_t t = PRODUCT(f, .definition = "one"), other = PRODUCT(f, .definition = "two"), grid = fields_grid(f, 2, 2, false);
+    uint32_t fields[] = {
+        FIELD(f, t),
+        FIELD(f, t, .run_h = 6),
+        FIELD(f, t, .step_h = 6),
+        INTERVAL(f, t, .step_h = 6),
+        FIELD(f, t, .number = 1),
+        FIELD(f, t, .grid = grid),
+        FIELD(f, other),
+    };
+    enum { COUNT = sizeof fields / sizeof *fields };
+    struct sq_text keys[COUNT + 1] = {0};
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(sq_cube_field_key(&f->index, fields[i], &keys[i], NULL), 0);
+    assert_int_equal(sq_cube_field_key(&f->index, FIELD(f, t, .offset = 777, .file = fields_file(f, "b")), &keys[COUNT], NULL), 0);
+    for (int i = 0; i < COUNT; i++) {
+        for (int k = 0; k < i; k++)
+            assert_false(keys[i].length == keys[k].length && memcmp(keys[i].data, keys[k].data, keys[i].length) == 0);
+    }
+    assert_int_equal(keys[0].length, keys[COUNT].length);
+    assert_memory_equal(keys[0].data, keys[COUNT].data, keys[0].length);
+    for (int i = 0; i <= COUNT; i++)
+        sq_text_done(&keys[i]);
+    fields_free(f);
+}
+
+static void assert_text(const struct fields *f, uint32_t field, const char *expected)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    assert_int_equal(sq_cube_field_text(&f->index, field, &text, NULL), 0);
+    assert_string_equal(text.data, expected);
+}
+
+static void a_field_is_told_in_a_line(void **state)
+{
+    (void)state;
+    struct fields *f = fields_new();
+    assert_text(f, FIELD(f, PRODUCT(f, .level = 2), .step_h = 6), "t2m, 2022-01-01T00:00 + 6 h, 2 m");
+    assert_text(f, FIELD(f, PRODUCT(f, .short_name = "sp", .level_type = "surface"), .step_min = 90),
+                "sp, 2022-01-01T00:00 + 90 min, surface");
+    assert_text(f,
+                INTERVAL(f, PRODUCT(f, .short_name = "st", .level_type = "depthBelowLandLayer", .bottom = 0.1), .run_h = -1, .begin_h = 1,
+                         .step_h = 2),
+                "st, 2021-12-31T23:00 + 1 h to 2 h, 0 to 0.1 m");
+    assert_text(f, FIELD(f, PRODUCT(f, .short_name = "t", .level_type = "isobaricInhPa", .level = 1000, .ensemble = true), .number = 4),
+                "t, 2022-01-01T00:00 + 0 h, 1000 hPa, member 3");
+    assert_text(f, FIELD(f, PRODUCT(f, .short_name = "t", .level_type = "hybrid", .level = 60, .percentile = 90)),
+                "t, 2022-01-01T00:00 + 0 h, hybrid 60, percentile 90");
+    fields_free(f);
+}
+
 /* Every allocation fails once, in turn: an error each time, nothing leaks, the result is untouched. */
 static void a_failed_allocation_is_an_error_without_a_leak(void **state)
 {
@@ -781,6 +836,8 @@ int main(void)
         cmocka_unit_test(coordinates_are_block_means_when_coarsened),
         cmocka_unit_test(coordinates_come_in_a_readers_order),
         cmocka_unit_test(many_kinds_of_trouble_make_few_lines),
+        cmocka_unit_test(a_key_is_another_for_every_part_of_a_definition),
+        cmocka_unit_test(a_field_is_told_in_a_line),
         cmocka_unit_test(a_failed_allocation_is_an_error_without_a_leak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * that what is left is a loop over the outer ones around one of a few inner loops.
  */
 #include "engine/scatter.h"
+#include "sys/cpu.h"
 #include <math.h>
 #include <string.h>
 
@@ -131,46 +132,79 @@ void sq_scatter_fill(void *dst, size_t count, size_t size_bytes, const void *val
 
 /* ---- block means ------------------------------------------------------------------------------------------------------------------ */
 
-enum { TILE = 128 }; /* output columns whose sums are held at a time */
+enum { STRIP = 512 }; /* source columns at a time */
 
-/* One output row: sums run over a block's rows, then its columns, so the result does not depend on the tile. */
-#define COARSEN_ROW(name, T)                                                                                                               \
-    static void name(const T *src, size_t row_stride, size_t rows, size_t columns, unsigned fx, T *dst)                                    \
+static inline double block_mean(double sum, uint64_t used)
+{
+    return used > 0 ? sum / (double)used : (double)NAN;
+}
+
+/*
+ * One output row. Down the columns of a strip first, which the compiler vectorises, then across: so a block's sum is that of its
+ * columns' sums, wherever strips begin.
+ */
+#define COARSEN_ROW(INSTRUCTIONS, name, T)                                                                                                 \
+    INSTRUCTIONS static void name(const T *src, size_t row_stride, size_t rows, size_t columns, unsigned fx, T *dst)                       \
     {                                                                                                                                      \
-        double sum[TILE];                                                                                                                  \
-        double used[TILE];                                                                                                                 \
-        for (size_t left = 0; left < columns; left += (size_t)TILE * fx) {                                                                 \
-            size_t width = columns - left < (size_t)TILE * fx ? columns - left : (size_t)TILE * fx;                                        \
-            size_t cells = (width + fx - 1) / fx;                                                                                          \
-            memset(sum, 0, sizeof sum);                                                                                                    \
-            memset(used, 0, sizeof used);                                                                                                  \
+        double sum[STRIP];                                                                                                                 \
+        uint64_t used[STRIP], cell_used = 0;                                                                                               \
+        double cell_sum = 0;                                                                                                               \
+        unsigned in_cell = 0;                                                                                                              \
+        for (size_t left = 0; left < columns; left += STRIP) {                                                                             \
+            size_t width = columns - left < STRIP ? columns - left : STRIP;                                                                \
+            memset(sum, 0, width * sizeof *sum);                                                                                           \
+            memset(used, 0, width * sizeof *used);                                                                                         \
             for (size_t r = 0; r < rows; r++) {                                                                                            \
                 const T *from = src + r * row_stride + left;                                                                               \
-                for (size_t c = 0; c < cells; c++) {                                                                                       \
-                    size_t end = (c + 1) * fx < width ? (c + 1) * fx : width;                                                              \
-                    for (size_t i = c * fx; i < end; i++) {                                                                                \
-                        bool there = from[i] == from[i];                                                                                   \
-                        sum[c] += there ? (double)from[i] : 0.0;                                                                           \
-                        used[c] += there;                                                                                                  \
-                    }                                                                                                                      \
+                for (size_t i = 0; i < width; i++) {                                                                                       \
+                    double value = (double)from[i];                                                                                        \
+                    uint64_t there = value == value ? UINT64_MAX : 0; /* a mask: a branch would cost more than the sum */                  \
+                    uint64_t bits;                                                                                                         \
+                    memcpy(&bits, &value, sizeof bits);                                                                                    \
+                    bits &= there;                                                                                                         \
+                    memcpy(&value, &bits, sizeof bits);                                                                                    \
+                    sum[i] += value;                                                                                                       \
+                    used[i] += there & 1;                                                                                                  \
                 }                                                                                                                          \
             }                                                                                                                              \
-            for (size_t c = 0; c < cells; c++)                                                                                             \
-                dst[left / fx + c] = used[c] > 0 ? (T)(sum[c] / used[c]) : (T)NAN;                                                         \
+            size_t i = 0;                                                                                                                  \
+            for (; fx == 2 && i + 2 <= width; i += 2) /* the usual case, without the count */                                              \
+                *dst++ = (T)block_mean(sum[i] + sum[i + 1], used[i] + used[i + 1]);                                                        \
+            for (; i < width; i++) {                                                                                                       \
+                cell_sum += sum[i];                                                                                                        \
+                cell_used += used[i];                                                                                                      \
+                if (++in_cell < fx && left + i + 1 < columns)                                                                              \
+                    continue;                                                                                                              \
+                *dst++ = (T)block_mean(cell_sum, cell_used);                                                                               \
+                cell_sum = 0;                                                                                                              \
+                cell_used = 0;                                                                                                             \
+                in_cell = 0;                                                                                                               \
+            }                                                                                                                              \
         }                                                                                                                                  \
     }
 
-COARSEN_ROW(coarsen_row_float, float)
-COARSEN_ROW(coarsen_row_double, double)
+COARSEN_ROW(, coarsen_floats, float)
+COARSEN_ROW(, coarsen_doubles, double)
+#if defined(__x86_64__)
+#define WITH_AVX2 __attribute__((target("avx2")))
+COARSEN_ROW(WITH_AVX2, coarsen_floats_avx2, float)
+COARSEN_ROW(WITH_AVX2, coarsen_doubles_avx2, double)
+#else
+#define coarsen_floats_avx2  coarsen_floats
+#define coarsen_doubles_avx2 coarsen_doubles
+#endif
 
 void sq_scatter_coarsen(enum squall_type type, const void *src, size_t rows, size_t columns, unsigned fy, unsigned fx, void *dst)
 {
     size_t width = (columns + fx - 1) / fx;
+    bool wide = sq_cpu_features() & SQ_CPU_AVX2;
+    void (*floats)(const float *, size_t, size_t, size_t, unsigned, float *) = wide ? coarsen_floats_avx2 : coarsen_floats;
+    void (*doubles)(const double *, size_t, size_t, size_t, unsigned, double *) = wide ? coarsen_doubles_avx2 : coarsen_doubles;
     for (size_t r = 0; r * fy < rows; r++) {
         size_t height = rows - r * fy < fy ? rows - r * fy : fy;
         if (type == SQUALL_FLOAT32)
-            coarsen_row_float((const float *)src + r * fy * columns, columns, height, columns, fx, (float *)dst + r * width);
+            floats((const float *)src + r * fy * columns, columns, height, columns, fx, (float *)dst + r * width);
         else
-            coarsen_row_double((const double *)src + r * fy * columns, columns, height, columns, fx, (double *)dst + r * width);
+            doubles((const double *)src + r * fy * columns, columns, height, columns, fx, (double *)dst + r * width);
     }
 }

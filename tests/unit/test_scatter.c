@@ -394,25 +394,43 @@ static void a_block_mean_leaves_out_what_is_missing(void **state)
     assert_true(dst[1][0] == 15.0F && dst[1][1] == 30.0F && isnan(dst[1][2]));
 }
 
+enum { MEAN_ROWS = 13, MEAN_COLUMNS = 2003 };
+
+static void check_block_means_of(const double src[MEAN_ROWS][MEAN_COLUMNS], int fy, int fx)
+{
+    static double dst[MEAN_ROWS * MEAN_COLUMNS];
+    const double *mean = dst;
+    sq_scatter_coarsen(SQUALL_FLOAT64, src, MEAN_ROWS, MEAN_COLUMNS, (unsigned)fy, (unsigned)fx, dst);
+    for (int top = 0; top < MEAN_ROWS; top += fy) {
+        for (int left = 0; left < MEAN_COLUMNS; left += fx, mean++) {
+            double sum = 0, used = 0;
+            for (int x = left; x < MEAN_COLUMNS && x < left + fx; x++) {
+                double down = 0;
+                for (int y = top; y < MEAN_ROWS && y < top + fy; y++)
+                    if (!isnan(src[y][x]))
+                        down += src[y][x], used++;
+                sum += down;
+            }
+            assert_true(used > 0 ? *mean == sum / used : isnan(*mean));
+        }
+    }
+}
+
+static void check_block_means(void)
+{
+    static double src[MEAN_ROWS][MEAN_COLUMNS];
+    static const int factors[] = {1, 2, 3, 4, 600, 5000};
+    for (int r = 0; r < MEAN_ROWS; r++)
+        for (int c = 0; c < MEAN_COLUMNS; c++)
+            src[r][c] = random_bits() % 5 ? (double)(random_bits() % 100000) / 7 : (double)NAN;
+    for (int i = 0; i < 6; i++)
+        check_block_means_of(src, factors[i % 4], factors[i]);
+}
+
 static void block_means_of_a_wide_field_equal_plain_sums(void **state)
 {
     (void)state;
-    enum { ROWS = 13, COLUMNS = 1003, FY = 4, FX = 3, WIDTH = (COLUMNS + FX - 1) / FX, HEIGHT = (ROWS + FY - 1) / FY };
-    static double src[ROWS][COLUMNS], dst[HEIGHT][WIDTH];
-    for (int r = 0; r < ROWS; r++)
-        for (int c = 0; c < COLUMNS; c++)
-            src[r][c] = random_bits() % 5 ? (double)(random_bits() % 100000) / 7 : (double)NAN;
-    sq_scatter_coarsen(SQUALL_FLOAT64, src, ROWS, COLUMNS, FY, FX, dst);
-    for (int r = 0; r < HEIGHT; r++) {
-        for (int c = 0; c < WIDTH; c++) {
-            double sum = 0, used = 0;
-            for (int y = r * FY; y < ROWS && y < (r + 1) * FY; y++)
-                for (int x = c * FX; x < COLUMNS && x < (c + 1) * FX; x++)
-                    if (!isnan(src[y][x]))
-                        sum += src[y][x], used++;
-            assert_true(used > 0 ? dst[r][c] == sum / used : isnan(dst[r][c]));
-        }
-    }
+    under_each_cpu(check_block_means);
 }
 
 static void types_have_zarr_names_both_ways(void **state)

@@ -7,6 +7,7 @@
 
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "engine/scatter.h"
 #include "convert/unit.h"
 #include <math.h>
 
@@ -188,7 +189,7 @@ static double expected_value(const struct world *w, const struct sq_cube_place *
 static double element(const void *chunk, enum squall_type type, size_t index)
 {
     if (type == SQUALL_FLOAT16)
-        return (double)((const _Float16 *)chunk)[index];
+        return (double)sq_half_to_float(((const uint16_t *)chunk)[index]);
     return type == SQUALL_FLOAT32 ? (double)((const float *)chunk)[index] : ((const double *)chunk)[index];
 }
 
@@ -231,7 +232,7 @@ static size_t check_chunk(const struct world *w, unsigned variable, uint64_t uni
         }
         double expected = value_at(w, variable, index);
         if (a->type == SQUALL_FLOAT16)
-            expected = (double)(_Float16)expected;
+            expected = (double)sq_half_to_float(sq_half_from_float((float)expected));
         values += !isnan(expected);
         if (!bytes)
             continue;

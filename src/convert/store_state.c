@@ -116,36 +116,10 @@ void sq_store_state_done(struct sq_store_state *state)
 
 /* ---- writing --------------------------------------------------------------------------------------------------------------------- */
 
-/* The folder a path lies in. NULL: out of memory. */
-static char *parent_of(const char *path)
-{
-    size_t length = (size_t)(sq_path_name(path) - path);
-    return length ? sq_strndup(path, length) : sq_strdup(".");
-}
-
-/* A folder's name is durable before anything is put into it. */
-static int make_durable(const char *path, struct squall_error *err)
-{
-    SQ_CLEANUP_FREE char *parent = parent_of(path);
-    enum sq_file_kind kind;
-    if (!parent)
-        return sq_error_memory(err, strlen(path));
-    SQ_TRY(sq_file_stat(path, &kind, NULL, err));
-    SQ_TRY(sq_folder_make(path, err));
-    return kind == SQ_FILE_FOLDER ? 0 : sq_folder_sync(parent, err);
-}
-
 int sq_store_make_folders(const char *store, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *parent = parent_of(store);
-    SQ_CLEANUP_FREE char *flags = sq_path_join(store, "chunk_exists");
     SQ_CLEANUP_FREE char *records = sq_records_folder(store);
-    if (!parent || !flags || !records)
-        return sq_error_memory(err, strlen(store));
-    SQ_TRY(sq_folder_make_all(parent, err));
-    SQ_TRY(make_durable(store, err));
-    SQ_TRY(make_durable(flags, err));
-    return make_durable(records, err);
+    return records ? sq_folder_make_durable(records, err) : sq_error_memory(err, strlen(store));
 }
 
 static struct sq_json *init_json(const int64_t *init_times_s, uint64_t init_count, uint64_t init_chunk)

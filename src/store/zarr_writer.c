@@ -1,7 +1,6 @@
 /*
  * See zarr_writer.h. Metadata as Zarr v3.1 ("Array metadata", "Group metadata") and, for the root, zarr-python's inline
- * consolidated metadata. What makes folders durable cheaply is one rule: nothing is put into a folder before the folder's
- * own name is durable. So a folder that holds something needs no sync, whichever thread or process made it.
+ * consolidated metadata. Folders are made by sq_folder_make_durable only, whose rule makes it cheap to ask for each chunk.
  */
 #include "store/zarr_writer.h"
 #include "array/dtype.h"
@@ -173,42 +172,13 @@ static int document_publish(const struct document *d, bool known_durable, struct
     return known_durable ? 0 : sq_folder_sync(d->folder, err);
 }
 
-/* A path's folder, "." where it names none; sq_free. NULL: out of memory. */
-static char *folder_of(const char *path)
-{
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    while (length > 0 && path[length - 1] != '/')
-        length--;
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    return length ? sq_strndup(path, length) : sq_strdup(".");
-}
-
-/* Make path and what it lies in, so that all those names are durable. */
-static int make_durable_folder(const char *path, struct squall_error *err)
-{
-    bool holds;
-    SQ_TRY(sq_folder_holds(path, &holds, err));
-    if (holds)
-        return 0;
-    SQ_CLEANUP_FREE char *parent = folder_of(path);
-    if (!parent)
-        return sq_error_memory(err, strlen(path));
-    if (strcmp(parent, path) != 0) /* "." and "/" are there */
-        SQ_TRY(make_durable_folder(parent, err));
-    SQ_TRY(sq_folder_make(path, err));
-    return sq_folder_sync(parent, err);
-}
-
 static int publish_documents(const char *store, const struct document *arrays, size_t count, const struct document *root,
                              struct squall_error *err)
 {
-    SQ_TRY(make_durable_folder(store, err));
+    SQ_TRY(sq_folder_make_durable(store, err));
     /* the root is published when all else is durable: where it is as it should be, equal documents are durable */
     for (size_t i = 0; i < count; i++) {
-        SQ_TRY(make_durable_folder(arrays[i].folder, err));
+        SQ_TRY(sq_folder_make_durable(arrays[i].folder, err));
         SQ_TRY(document_publish(&arrays[i], root->same, err));
     }
     return document_publish(root, false, err);
@@ -270,10 +240,10 @@ int sq_store_write_chunk(const char *store, const char *array, unsigned rank, co
                          struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, rank, chunk);
-    SQ_CLEANUP_FREE char *folder = path ? folder_of(path) : NULL;
+    SQ_CLEANUP_FREE char *folder = path ? sq_path_folder(path) : NULL;
     if (!folder)
         return sq_error_memory(err, strlen(store));
-    SQ_TRY(make_durable_folder(folder, err));
+    SQ_TRY(sq_folder_make_durable(folder, err));
     return sq_atomic_write(path, bytes, size_bytes, SQ_DURABILITY_FULL, err);
 }
 
@@ -383,11 +353,11 @@ static int write_array_chunk(struct array_writer *w, const uint64_t *chunk, cons
     gather_chunk(w, chunk, values);
     SQ_TRY(encode_chunk(w, &encoded_bytes, err));
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(w->store, w->array->name, w->array->rank, chunk);
-    SQ_CLEANUP_FREE char *folder = path ? folder_of(path) : NULL;
+    SQ_CLEANUP_FREE char *folder = path ? sq_path_folder(path) : NULL;
     if (!folder)
         return sq_error_memory(err, strlen(w->store));
     if (!file_holds(path, w->encoded, encoded_bytes)) {
-        SQ_TRY(make_durable_folder(folder, err));
+        SQ_TRY(sq_folder_make_durable(folder, err));
         SQ_TRY(sq_atomic_write(path, w->encoded, encoded_bytes, SQ_DURABILITY_DATA, err));
     }
     return last_of_folder ? sq_folder_sync(folder, err) : 0;

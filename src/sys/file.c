@@ -130,19 +130,6 @@ int sq_folder_make(const char *path, struct squall_error *err)
     return sq_error_errno(err, os_errno, "%s: making the folder", path);
 }
 
-int sq_folder_make_all(const char *path, struct squall_error *err)
-{
-    SQ_CLEANUP_FREE char *part = sq_strdup(path);
-    if (!part)
-        return sq_error_memory(err, strlen(path));
-    for (char *slash = part + 1; part[0] && (slash = strchr(slash, '/')); slash++) {
-        *slash = 0;
-        SQ_TRY(sq_folder_make(part, err));
-        *slash = '/';
-    }
-    return sq_folder_make(path, err);
-}
-
 int sq_folder_sync(const char *path, struct squall_error *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -152,6 +139,21 @@ int sq_folder_sync(const char *path, struct squall_error *err)
     close(fd);
     /* some network file systems cannot sync a folder, and say so */
     return os_errno && os_errno != EINVAL ? sq_error_errno(err, os_errno, "%s: making its names durable", path) : 0;
+}
+
+int sq_folder_make_durable(const char *path, struct squall_error *err)
+{
+    bool holds;
+    SQ_TRY(sq_folder_holds(path, &holds, err));
+    if (holds)
+        return 0;
+    SQ_CLEANUP_FREE char *parent = sq_path_folder(path);
+    if (!parent)
+        return sq_error_memory(err, strlen(path));
+    if (strcmp(parent, path) != 0) /* "." and "/" are there */
+        SQ_TRY(sq_folder_make_durable(parent, err));
+    SQ_TRY(sq_folder_make(path, err));
+    return sq_folder_sync(parent, err);
 }
 
 int sq_file_remove(const char *path, struct squall_error *err)
@@ -289,4 +291,16 @@ const char *sq_path_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+char *sq_path_folder(const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length ? sq_strndup(path, length) : sq_strdup(".");
 }

@@ -41,10 +41,14 @@ int sq_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t
 /* A small file whole, NUL-terminated (the NUL is not counted); more than limit_bytes is SQUALL_ECORRUPT. *ret: sq_free. */
 int sq_file_read_all(const char *path, size_t limit_bytes, char **ret, size_t *ret_size, struct squall_error *err) SQUALL_CHECK;
 
-int sq_folder_make(const char *path, struct squall_error *err) SQUALL_CHECK;     /* one level; an existing folder is fine */
-int sq_folder_make_all(const char *path, struct squall_error *err) SQUALL_CHECK; /* and its parents */
-int sq_folder_sync(const char *path, struct squall_error *err) SQUALL_CHECK;     /* names made or renamed in it are durable after this */
-int sq_file_remove(const char *path, struct squall_error *err) SQUALL_CHECK;     /* a missing one is fine */
+int sq_folder_make(const char *path, struct squall_error *err) SQUALL_CHECK; /* one level; an existing folder is fine */
+/*
+ * And its parents, so that all their names are durable. The rule that makes this cheap: nothing is put into a folder before the folder's own
+ * name is durable. So one that holds something needs no sync, whichever thread or process made it.
+ */
+int sq_folder_make_durable(const char *path, struct squall_error *err) SQUALL_CHECK;
+int sq_folder_sync(const char *path, struct squall_error *err) SQUALL_CHECK; /* names made or renamed in it are durable after this */
+int sq_file_remove(const char *path, struct squall_error *err) SQUALL_CHECK; /* a missing one is fine */
 int sq_tree_remove(const char *path,
                    struct squall_error *err) SQUALL_CHECK; /* a file, or a folder and all in it; links are removed, not followed */
 int sq_file_rename(const char *from, const char *to, struct squall_error *err) SQUALL_CHECK;
@@ -66,5 +70,7 @@ void sq_names_free(char **names, size_t count);
 /* "folder/name"; NULL: out of memory. sq_free. */
 char *sq_path_join(const char *folder, const char *name) __attribute__((warn_unused_result));
 const char *sq_path_name(const char *path); /* the part behind the last slash */
+/* What it lies in, without a slash at the end; "." where it says nothing. NULL: out of memory; sq_free. */
+char *sq_path_folder(const char *path) __attribute__((warn_unused_result));
 
 #endif

@@ -33,7 +33,7 @@ static void put_bytes(const char *name, const void *bytes, size_t size_bytes)
     SQ_CLEANUP_FREE char *path = in_test_folder(name);
     SQ_CLEANUP_FREE char *folder = sq_strndup(path, (size_t)(sq_path_name(path) - path) - 1);
     struct squall_error err = SQUALL_ERROR_INIT;
-    if (sq_folder_make_all(folder, &err) || sq_atomic_write(path, bytes, size_bytes, SQ_DURABILITY_NONE, &err))
+    if (sq_folder_make_durable(folder, &err) || sq_atomic_write(path, bytes, size_bytes, SQ_DURABILITY_NONE, &err))
         fail_msg("%s", err.message);
 }
 

@@ -180,7 +180,7 @@ static struct sq_source_list listed(const char *const *sources, size_t count, co
 
 static void make_folder(const char *path)
 {
-    assert_int_equal(sq_folder_make_all(path, NULL), 0);
+    assert_int_equal(sq_folder_make_durable(path, NULL), 0);
 }
 
 static void folders_give_their_grib_files_only(void **state)

@@ -132,12 +132,63 @@ static void folders_and_devices_are_no_files(void **state)
     assert_non_null(strstr(err.message, "/nowhere/at/all"));
 }
 
+static void folders_are_made_with_all_above_them(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *deep = in_folder("made/a/b");
+    SQ_CLEANUP_FREE char *file = in_folder("made/a/file");
+    SQ_CLEANUP_FREE char *below = in_folder("made/a/file/c");
+    enum sq_file_kind kind;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    for (int i = 0; i < 2; i++) { /* an existing one is fine */
+        assert_int_equal(sq_folder_make_durable(deep, NULL), 0);
+        assert_int_equal(sq_file_stat(deep, &kind, NULL, NULL), 0);
+        assert_int_equal(kind, SQ_FILE_FOLDER);
+    }
+    assert_int_equal(sq_atomic_write(file, "x", 1, SQ_DURABILITY_NONE, NULL), 0);
+    assert_true(sq_folder_make_durable(below, &err) < 0);
+    assert_non_null(strstr(err.message, "made/a/file"));
+}
+
+static void folders_of_paths_are_found_without_looking(void **state)
+{
+    (void)state;
+    const char *cases[][2] = {{"a/b", "a"}, {"a", "."}, {"/a", "/"}, {"/", "/"}, {"a//b//", "a"}, {".", "."}, {"../a", ".."}, {"", "."}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SQ_CLEANUP_FREE char *found = sq_path_folder(cases[i][0]);
+        assert_string_equal(found, cases[i][1]);
+    }
+}
+
+static void whether_a_folder_holds_something_is_told(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_folder("holds");
+    SQ_CLEANUP_FREE char *hidden = in_folder("holds/.x");
+    bool holds = true;
+    assert_int_equal(sq_folder_holds(path, &holds, NULL), 0);
+    assert_false(holds); /* nothing is there */
+    assert_int_equal(sq_folder_make(path, NULL), 0);
+    assert_int_equal(sq_folder_holds(path, &holds, NULL), 0);
+    assert_false(holds);
+    assert_int_equal(symlink("nowhere", hidden), 0);
+    assert_int_equal(sq_folder_holds(path, &holds, NULL), 0);
+    assert_true(holds);
+    assert_true(sq_folder_holds(hidden, &holds, NULL) == 0 && !holds);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read_back),       cmocka_unit_test(a_read_past_the_end_names_file_and_place),
-        cmocka_unit_test(a_changed_file_is_noticed),          cmocka_unit_test(a_failed_write_leaves_the_old_file_and_no_other),
-        cmocka_unit_test(temporary_names_tell_their_process), cmocka_unit_test(folders_and_devices_are_no_files),
+        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(a_read_past_the_end_names_file_and_place),
+        cmocka_unit_test(a_changed_file_is_noticed),
+        cmocka_unit_test(a_failed_write_leaves_the_old_file_and_no_other),
+        cmocka_unit_test(temporary_names_tell_their_process),
+        cmocka_unit_test(folders_and_devices_are_no_files),
+        cmocka_unit_test(folders_are_made_with_all_above_them),
+        cmocka_unit_test(folders_of_paths_are_found_without_looking),
+        cmocka_unit_test(whether_a_folder_holds_something_is_told),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

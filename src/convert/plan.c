@@ -162,6 +162,7 @@ static int make_plan(struct squall_convert_plan *plan, const struct squall_conve
         if (plan->units[i].todo == SQ_TODO_KEEP || plan->units[i].todo == SQ_TODO_STRICT)
             say_unit(plan, &plan->units[i]);
     add_up_bytes(plan);
+    SQ_TRY(sq_plan_overflow(plan, err));
     return sq_plan_memory(plan, err);
 }
 
@@ -191,6 +192,7 @@ void squall_convert_plan_free(squall_convert_plan *plan)
     for (size_t i = 0; i < plan->unit_count; i++)
         sq_free(plan->units[i].why);
     sq_free(plan->units);
+    sq_free(plan->outlooks);
     sq_input_list_done(&plan->inputs);
     sq_layout_done(&plan->layout);
     sq_cube_done(&plan->cube);

@@ -4,9 +4,9 @@
 
 #include "convert/layout.h"
 #include "convert/settings.h"
-#include "cube/sources.h"
 #include "convert/store_state.h"
 #include "convert/unit.h"
+#include "cube/sources.h"
 #include <pthread.h>
 
 enum sq_todo {
@@ -26,6 +26,9 @@ struct sq_planned_unit {
     const struct sq_record_unit *record; /* NULL: none */
     bool flags_differ;                   /* only with SQ_TODO_NOTHING: a run was killed between record and flags */
 };
+
+/* What the packings say about an array's values and float16. */
+enum sq_overflow_outlook { SQ_OUTLOOK_FITS, SQ_OUTLOOK_UNKNOWN, SQ_OUTLOOK_OVERFLOWS /* some may */ };
 
 /* An input that is bad or ignored. */
 struct sq_input {
@@ -55,6 +58,7 @@ struct squall_convert_plan {
     struct sq_unit_setting setting;
     struct sq_planned_unit *units; /* ascending */
     size_t unit_count;
+    enum sq_overflow_outlook *outlooks; /* of each array; FITS where it is no float16 */
     struct sq_input_list inputs;
     uint64_t bytes_in;   /* of GRIB, of the units to do */
     uint64_t peak_bytes; /* of memory */
@@ -77,6 +81,9 @@ int sq_input_add(struct sq_input_list *list, const struct sq_records *records, c
                  struct squall_error *err) SQUALL_CHECK;
 struct sq_record_file sq_record_file_of(const struct sq_grib_file *file);
 void sq_input_list_done(struct sq_input_list *list);
+
+/* overflow.c: fill plan->outlooks; SQUALL_ERANGE where a field's values all lie beyond its array's type. */
+int sq_plan_overflow(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 
 /* memory.c: how much the plan needs; SQUALL_ENOMEM where that is more than the context allows. */
 int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;

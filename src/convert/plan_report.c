@@ -44,13 +44,16 @@ static int set_numbers(struct sq_json *object, const char *key, const uint64_t *
     return sq_json_set(object, key, v);
 }
 
-static struct sq_json *array_json(const struct sq_layout_array *a)
+static struct sq_json *array_json(const struct sq_layout_array *a, enum sq_overflow_outlook outlook)
 {
+    static const char *const OUTLOOKS[] = {
+        [SQ_OUTLOOK_FITS] = "ruled out", [SQ_OUTLOOK_UNKNOWN] = "unknown", [SQ_OUTLOOK_OVERFLOWS] = "possible"};
     struct sq_json *v = sq_json_new_object();
     if (!v || sq_json_set_string(v, "name", a->name) || sq_json_set_string(v, "dtype", sq_type_name(a->type)) ||
         sq_json_set(v, "dims", sq_report_texts((char *const *)a->dims, a->rank)) || set_numbers(v, "shape", a->shape, a->rank) ||
         set_numbers(v, "chunks", a->chunks, a->rank) || set_uint(v, "chunk_bytes", a->chunk_bytes) ||
-        sq_json_set_string(v, "codec", sq_codec_chain_text(a->codecs))) {
+        sq_json_set_string(v, "codec", sq_codec_chain_text(a->codecs)) ||
+        (a->type == SQUALL_FLOAT16 && sq_json_set_string(v, "overflow", OUTLOOKS[outlook]))) {
         sq_json_free(v);
         return NULL;
     }
@@ -61,7 +64,7 @@ static int set_arrays(const struct squall_convert_plan *plan, struct sq_json *re
 {
     struct sq_json *v = sq_json_new_array();
     for (size_t i = 0; v && i < plan->layout.array_count; i++) {
-        if (sq_json_append(v, array_json(&plan->layout.arrays[i]))) {
+        if (sq_json_append(v, array_json(&plan->layout.arrays[i], plan->outlooks[i]))) {
             sq_json_free(v);
             return SQUALL_ENOMEM;
         }
@@ -118,7 +121,7 @@ int squall_convert_plan_json(const squall_convert_plan *plan, char **ret, struct
 
 /* ---- text ------------------------------------------------------------------------------------------------------------------------ */
 
-static void array_line(const struct sq_layout_array *a, struct sq_text *out)
+static void array_line(const struct sq_layout_array *a, enum sq_overflow_outlook outlook, struct sq_text *out)
 {
     sq_text_printf(out, "  %s %s (", a->name, sq_type_name(a->type));
     for (unsigned d = 0; d < a->rank; d++)
@@ -126,7 +129,7 @@ static void array_line(const struct sq_layout_array *a, struct sq_text *out)
     sq_text_add(out, "), chunks ");
     for (unsigned d = 0; d < a->rank; d++)
         sq_text_printf(out, "%s%llu", d ? " × " : "", (unsigned long long)a->chunks[d]);
-    sq_text_add(out, "\n");
+    sq_text_add(out, outlook == SQ_OUTLOOK_OVERFLOWS ? " (some values may not fit float16)\n" : "\n");
 }
 
 static void unit_lines(const struct squall_convert_plan *plan, struct sq_text *out)
@@ -166,7 +169,7 @@ int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct
                    (unsigned long long)n.duplicates, (unsigned long long)n.not_selected);
     sq_text_printf(&out, "init_time: %zu, %s to %s\n", cube->init_count, first, last);
     for (size_t i = 0; i < plan->layout.array_count; i++)
-        array_line(&plan->layout.arrays[i], &out);
+        array_line(&plan->layout.arrays[i], plan->outlooks[i], &out);
     if (plan->layout.array_count)
         sq_text_printf(&out, "codec: %s\n", sq_codec_chain_text(plan->layout.arrays[0].codecs));
     unit_lines(plan, &out);

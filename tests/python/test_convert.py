@@ -369,22 +369,35 @@ def test_a_source_without_any_field_is_an_error(squall, tmp_path, store, make, c
     assert not store.exists()
 
 
-def test_overflow_of_float16_is_refused_before_anything_of_the_run_is_stored(squall, tmp_path, store):
+def test_overflow_that_the_packing_tells_is_refused_before_anything_is_written(squall, tmp_path, store):
     source = archive.make(tmp_path / "in", 2, names=("t", "prmsl"))
     done = squall("convert", source, store, "--dtype", "float16", check=False)
     assert done.code == 1
     for words in ("prmsl", archive.path_of(source, 0).name, "float16", "--on-overflow", "--dtype prmsl=float32"):
         assert words in done.err, words
+    assert not store.exists()
+    squall("convert", source, store, "--dtype", "prmsl=float32,float16")
+    ds = opened(store)
+    assert ds.prmsl.dtype == np.float32 and ds.t2m.dtype == np.float16
+
+
+def test_overflow_found_in_the_values_is_refused_before_its_run_is_stored(squall, tmp_path, store):
+    source = archive.make(tmp_path / "in", 2, names=("t", "orog"))
+    plan = json.loads(squall("convert", source, store, "--dtype", "float16", "--dry-run", "--json").out)
+    assert {a["name"]: a["overflow"] for a in plan["arrays"]} == {"t2m": "ruled out", "orog": "possible"}
+    done = squall("convert", source, store, "--dtype", "float16", check=False)
+    assert done.code == 1
+    for words in ("orog: 65", archive.path_of(source, 0).name, "float16", "--on-overflow", "--dtype orog=float32"):
+        assert words in done.err, words
     assert not opened(store).chunk_exists.values.any()
     assert not list(store.glob("t2m/c/*"))
     squall("convert", source, store, "--dtype", "float16", "--on-overflow", "inf")  # the store goes on
-    assert np.isinf(opened(store).prmsl).all()
-    clip, keep = tmp_path / "clip.zarr", tmp_path / "keep.zarr"
+    values = np.array([v for name, *_, v in archive.decoded(sorted(source.iterdir())) if name == "orog"])
+    assert 0 < (values > 65520).sum() < values.size
+    assert np.isinf(opened(store).orog).sum() == (values.astype("float32") >= 65520).sum()
+    clip = tmp_path / "clip.zarr"
     squall("convert", source, clip, "--dtype", "float16", "--on-overflow", "clip")
-    assert (opened(clip).prmsl == 65504).all()
-    squall("convert", source, keep, "--dtype", "prmsl=float32,float16")
-    ds = opened(keep)
-    assert ds.prmsl.dtype == np.float32 and ds.t2m.dtype == np.float16
+    assert opened(clip).orog.max() == 65504 and np.isfinite(opened(clip).orog).all()
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,22 @@ def test_stores_of_ours_are_written_the_same_twice(own_store, support, tmp_path)
     assert files == again
 
 
+def test_the_command_tells_and_gives_the_same(own_store, squall, tmp_path):
+    group = zarr.open_group(own_store, mode="r")
+    arrays = {a["name"]: a for a in json.loads(squall("info", "--json", own_store).out)["arrays"]}
+    assert len(arrays) == 156
+    for name in sorted(arrays)[::11]:
+        wanted = np.asarray(group[name][...])
+        assert arrays[name]["shape"] == list(wanted.shape) and arrays[name]["type"] == name.split("_")[0]
+        squall("get", own_store, name, "-o", tmp_path / "x.npy")
+        got = np.load(tmp_path / "x.npy")
+        assert_same(got.astype(object) if got.dtype.kind == "U" else got, wanted, name)
+        if wanted.ndim == 2 and wanted.size:
+            squall("get", own_store, name, "-s", f"{group[name].metadata.dimension_names[0]}=-1", "-o", tmp_path / "x.npy")
+            row = np.load(tmp_path / "x.npy")
+            assert_same(row.astype(object) if row.dtype.kind == "U" else row, wanted[-1], name)
+
+
 def test_consolidated_metadata_is_each_arrays_own(own_store):
     root = json.loads((own_store / "zarr.json").read_text())
     for name, document in root["consolidated_metadata"]["metadata"].items():

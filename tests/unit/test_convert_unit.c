@@ -7,8 +7,8 @@
 
 #include "base/error_internal.h"
 #include "base/memory.h"
-#include "engine/scatter.h"
 #include "convert/unit.h"
+#include "engine/scatter.h"
 #include <math.h>
 
 enum { ROWS = 6, COLUMNS = 10, POINTS = ROWS * COLUMNS, STEPS = 3, LEVELS = 4, INITS = 3 };

@@ -1,14 +1,13 @@
-/* The shuffles, plainly; x86/shuffle_avx2.c does most of the byte shuffle where it can. */
+/* The shuffles, plainly; x86/shuffle_avx2.c does most of each where it can. */
 #include "codec/shuffle.h"
 #include "sys/cpu.h"
 #include <string.h>
 
-/* The elements that a wide kernel takes: 0 where there is none for this width or processor. */
+/* The elements that a wide kernel has done: none on a processor without it. */
 static size_t wide(size_t (*kernel)(size_t, size_t, const uint8_t *, uint8_t *), size_t width, size_t elements, const uint8_t *src,
                    uint8_t *dst)
 {
-    bool fits = width == 2 || width == 4 || width == 8 || width == 16;
-    return fits && (sq_cpu_features() & SQ_CPU_AVX2) ? kernel(width, elements, src, dst) : 0;
+    return sq_cpu_features() & SQ_CPU_AVX2 ? kernel(width, elements, src, dst) : 0;
 }
 
 void sq_shuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *dst)
@@ -50,8 +49,9 @@ void sq_bitshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t 
         memcpy(dst, src, size_bytes);
         return;
     }
+    size_t done = wide(sq_bitshuffle_avx2, width, elements, src, dst);
     for (size_t b = 0; b < width; b++) {
-        for (size_t i = 0; i < row; i++) {
+        for (size_t i = done / 8; i < row; i++) {
             uint64_t x = 0;
             for (unsigned k = 0; k < 8; k++)
                 x |= (uint64_t)src[(8 * i + k) * width + b] << (8 * k);
@@ -71,8 +71,9 @@ void sq_bitunshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_
         memcpy(dst, src, size_bytes);
         return;
     }
+    size_t done = wide(sq_bitunshuffle_avx2, width, elements, src, dst);
     for (size_t b = 0; b < width; b++) {
-        for (size_t i = 0; i < row; i++) {
+        for (size_t i = done / 8; i < row; i++) {
             uint64_t x = 0;
             for (unsigned k = 0; k < 8; k++)
                 x |= (uint64_t)src[(8 * b + k) * row + i] << (8 * k);

@@ -16,10 +16,13 @@ void sq_bitshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t 
 void sq_bitunshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *dst);
 
 /*
- * Variants for one instruction set, for the functions above: they do as many of the `elements` as they can, return how many, and
- * leave the rest. Plane b of dst (or src) begins at b × elements. Only for the widths 2, 4, 8, 16.
+ * Variants for AVX2, for the functions above: they do as many of the `elements` as they can, return how many, and leave the
+ * rest. Plane b of dst (or src) begins at b × elements, a row of bits at its number × elements / 8. Byte shuffle is for the widths 2, 4, 8
+ * and 16, bit shuffle for those to 16.
  */
 size_t sq_shuffle_avx2(size_t width, size_t elements, const uint8_t *src, uint8_t *dst);
 size_t sq_unshuffle_avx2(size_t width, size_t elements, const uint8_t *src, uint8_t *dst);
+size_t sq_bitshuffle_avx2(size_t width, size_t elements, const uint8_t *src, uint8_t *dst);
+size_t sq_bitunshuffle_avx2(size_t width, size_t elements, const uint8_t *src, uint8_t *dst);
 
 #endif

@@ -9,7 +9,7 @@
 #include "io/source.h"
 #include "squall/array.h"
 #include "squall/dataset.h"
-#include <pthread.h>
+#include <stdatomic.h>
 
 enum sq_chunk_state {
     SQ_CHUNK_PRESENT,
@@ -65,10 +65,9 @@ struct squall_dataset {
     size_t array_count, array_capacity;
     char **problems;
     size_t problem_count, problem_capacity;
-    void *format_data;                    /* shared by the arrays: a GRIB cube, … */
-    void (*format_data_free)(void *data); /* after the arrays are gone */
-    pthread_mutex_t lock;                 /* of what follows */
-    struct sq_worker *idle_workers;       /* what earlier reads decoded with, kept for the next */
+    void *format_data;                        /* shared by the arrays: a GRIB cube, … */
+    void (*format_data_free)(void *data);     /* after the arrays are gone */
+    _Atomic(struct sq_worker *) idle_workers; /* what earlier reads decoded with, kept for the next: worker.h */
 };
 
 /* Help for formats: an empty dataset (squall_dataset_close); append an array (owned from then on, also where this fails); append a problem line (copied). */

@@ -11,7 +11,7 @@ struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const ch
 {
     struct squall_dataset *ds = sq_alloc_zero(1, sizeof *ds);
     char *path_copy = sq_strdup(path);
-    if (!ds || !path_copy || pthread_mutex_init(&ds->lock, NULL) != 0) {
+    if (!ds || !path_copy) {
         sq_free(ds);
         sq_free(path_copy);
         (void)sq_error_memory(err, sizeof *ds);
@@ -59,7 +59,6 @@ void squall_dataset_close(squall_dataset *ds)
     sq_free(ds->problems);
     sq_free(ds->attributes);
     sq_free(ds->path);
-    pthread_mutex_destroy(&ds->lock);
     sq_free(ds);
 }
 

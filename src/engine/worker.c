@@ -1,4 +1,7 @@
-/* See worker.h. */
+/*
+ * See worker.h. The idle ones are a list that is taken whole and put back: no lock, so a fork at any moment leaves none locked, and no
+ * worker can be taken twice. Who finds the list empty for that moment makes a worker of its own.
+ */
 #include "engine/worker.h"
 #include "base/memory.h"
 
@@ -32,28 +35,39 @@ static struct sq_worker *worker_new(const struct squall_array *a)
     return NULL;
 }
 
+enum { KEPT_A_THREAD = 2 };
+
+/* Put a chain of workers before those that are there. */
+static void push(struct squall_dataset *ds, struct sq_worker *first, struct sq_worker *last)
+{
+    struct sq_worker *old = atomic_load(&ds->idle_workers);
+    do
+        last->next = old;
+    while (!atomic_compare_exchange_weak(&ds->idle_workers, &old, first));
+}
+
 struct sq_worker *sq_worker_take(const struct squall_array *a)
 {
-    struct squall_dataset *ds = a->dataset;
-    pthread_mutex_lock(&ds->lock);
-    struct sq_worker **at = &ds->idle_workers, *w;
+    struct sq_worker *all = atomic_exchange(&a->dataset->idle_workers, NULL), **at = &all;
     while (*at && (*at)->ops != a->ops)
         at = &(*at)->next;
-    w = *at;
+    struct sq_worker *w = *at;
     if (w)
         *at = w->next;
-    pthread_mutex_unlock(&ds->lock);
+    if (all) {
+        struct sq_worker *last = all;
+        for (unsigned kept = 1; last->next && kept < KEPT_A_THREAD * a->dataset->ctx->threads; kept++)
+            last = last->next;
+        sq_workers_free(last->next); /* those made while the list was away add up */
+        push(a->dataset, all, last);
+    }
     return w ? w : worker_new(a);
 }
 
 void sq_worker_give_back(const struct squall_array *a, struct sq_worker *w)
 {
-    if (!w)
-        return;
-    pthread_mutex_lock(&a->dataset->lock);
-    w->next = a->dataset->idle_workers;
-    a->dataset->idle_workers = w;
-    pthread_mutex_unlock(&a->dataset->lock);
+    if (w)
+        push(a->dataset, w, w);
 }
 
 static void *grown(void **buffer, size_t *buffer_bytes, size_t size_bytes)

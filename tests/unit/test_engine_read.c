@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "engine/array.h"
 #include "engine/worker.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,6 +335,50 @@ static void large_chunks_are_read_by_threads_that_keep_their_scratch(void **stat
     dataset = kept;
 }
 
+struct reader {
+    struct fake *f;
+    uint64_t seed;
+    bool right;
+};
+
+/* Many small boxes, as the threads of a task scheduler read them. */
+static void *read_boxes(void *user)
+{
+    struct reader *r = user;
+    r->right = true;
+    for (int i = 0; i < 300; i++) {
+        struct squall_selection s = {.start = {below(&r->seed, 20), below(&r->seed, 20)}, .count = {3, 4}, .step = {1, 1}};
+        int32_t values[12];
+        r->right = r->right && squall_array_read(&r->f->base, &s, values, NULL, NULL) == 0;
+        for (uint64_t y = 0; y < 3; y++)
+            for (uint64_t x = 0; x < 4; x++)
+                r->right = r->right && values[4 * y + x] == value_at(place_of(r->f, (uint64_t[]){s.start[0] + y, s.start[1] + x}));
+    }
+    return NULL;
+}
+
+static void threads_read_one_array_at_the_same_time(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    const uint64_t shape[] = {24, 24}, chunks[] = {5, 7};
+    struct squall_dataset *kept = dataset;
+    dataset = sq_dataset_new(&context, "shared", "fake", NULL);
+    struct fake *f = fake_new(ENCODED, false, 2, shape, chunks);
+    struct reader readers[THREADS];
+    pthread_t threads[THREADS];
+    for (uint64_t i = 0; i < THREADS; i++) {
+        readers[i] = (struct reader){.f = f, .seed = i};
+        assert_int_equal(pthread_create(&threads[i], NULL, read_boxes, &readers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_true(readers[i].right);
+    }
+    squall_dataset_close(dataset);
+    dataset = kept;
+}
+
 static void a_chunk_that_does_not_decode_is_named(void **state)
 {
     (void)state;
@@ -547,6 +592,7 @@ int main(void)
         cmocka_unit_test(any_box_of_any_array_is_right),
         cmocka_unit_test(without_strides_the_box_is_packed),
         cmocka_unit_test(large_chunks_are_read_by_threads_that_keep_their_scratch),
+        cmocka_unit_test(threads_read_one_array_at_the_same_time),
         cmocka_unit_test(a_chunk_that_does_not_decode_is_named),
         cmocka_unit_test(a_chunk_of_another_size_is_refused),
         cmocka_unit_test(unsupported_data_is_refused_with_its_reason),

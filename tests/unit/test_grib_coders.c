@@ -407,18 +407,17 @@ static OPJ_OFF_T sink_skip(OPJ_OFF_T count, void *user)
     return count;
 }
 
-static struct bytes jpeg_encoded(const uint32_t *x, uint32_t rows, uint32_t columns, unsigned bits, unsigned components, bool tiles)
+/* change: what the test wants else, done to the parameters; NULL: nothing. */
+static struct bytes jpeg_encoded(const uint32_t *x, uint32_t rows, uint32_t columns, unsigned bits, unsigned components,
+                                 void (*change)(opj_cparameters_t *))
 {
     opj_cparameters_t p;
     opj_set_default_encoder_parameters(&p);
     p.tcp_numlayers = 1;
     p.cp_disto_alloc = 1;
     p.numresolution = 1;
-    if (tiles) {
-        p.tile_size_on = OPJ_TRUE;
-        p.cp_tdx = 16;
-        p.cp_tdy = 8;
-    }
+    if (change)
+        change(&p);
     opj_image_cmptparm_t c = {.prec = bits, .dx = 1, .dy = 1, .w = columns, .h = rows};
     opj_image_cmptparm_t both[2] = {c, c};
     opj_image_t *image = opj_image_create(components, both, OPJ_CLRSPC_GRAY);
@@ -443,12 +442,45 @@ static struct bytes jpeg_encoded(const uint32_t *x, uint32_t rows, uint32_t colu
     return sink.bytes;
 }
 
-static struct field jpeg_make(const uint32_t *x, uint32_t rows, uint32_t columns, unsigned bits, unsigned components, bool tiles)
+static struct field jpeg_make(const uint32_t *x, uint32_t rows, uint32_t columns, unsigned bits, unsigned components,
+                              void (*change)(opj_cparameters_t *))
 {
-    struct bytes image = jpeg_encoded(x, rows, columns, bits, components, tiles);
+    struct bytes image = jpeg_encoded(x, rows, columns, bits, components, change);
     struct field f = field_of(40, rows, columns, (uint8_t)bits, "\0\0\377", 3, image.data, image.size);
     free(image.data);
     return f;
+}
+
+static void in_tiles(opj_cparameters_t *p)
+{
+    p->tile_size_on = OPJ_TRUE;
+    p->cp_tdx = 16;
+    p->cp_tdy = 8;
+}
+
+static void in_precincts(opj_cparameters_t *p, int size)
+{
+    p->csty |= 1;
+    p->res_spec = 1;
+    p->prcw_init[0] = p->prch_init[0] = size;
+}
+
+static void in_large_precincts(opj_cparameters_t *p)
+{
+    in_precincts(p, 32);
+}
+
+static void in_small_precincts(opj_cparameters_t *p)
+{
+    in_precincts(p, 16);
+}
+
+static void in_layers(opj_cparameters_t *p)
+{
+    p->tcp_numlayers = 3;
+    p->tcp_rates[0] = 8;
+    p->tcp_rates[1] = 3;
+    p->tcp_rates[2] = 1;
 }
 
 static void jpeg_2000_images_of_every_depth_come_back(void **state)
@@ -462,7 +494,8 @@ static void jpeg_2000_images_of_every_depth_come_back(void **state)
             char what[60];
             snprintf(what, sizeof what, "%u bits, shape %u", bits, s);
             make_values(x, 4000, (bits + s) % KIND_COUNT, bits, &seed);
-            struct field f = jpeg_make(x, shapes[s][0], shapes[s][1], bits, 1, s == 2 && bits % 2);
+            void (*const changes[])(opj_cparameters_t *) = {NULL, in_tiles, in_large_precincts, in_layers};
+            struct field f = jpeg_make(x, shapes[s][0], shapes[s][1], bits, 1, s == 2 ? changes[bits % 4] : NULL);
             check_decode(&f, x, what);
             field_done(&f);
         }
@@ -474,10 +507,10 @@ static void jpeg_2000_images_that_do_not_fit_are_refused(void **state)
     static uint32_t x[2337];
     uint64_t seed = 8;
     make_values(x, 2337, NOISE, 9, &seed);
-    struct field f = jpeg_make(x, 41, 57, 9, 2, false);
+    struct field f = jpeg_make(x, 41, 57, 9, 2, NULL);
     check_refused(&f, "JPEG 2000 data at byte 34 of the message: not one component of unsigned samples");
     field_done(&f);
-    f = jpeg_make(x, 41, 57, 9, 1, false);
+    f = jpeg_make(x, 41, 57, 9, 1, NULL);
     uint8_t *image = f.bytes + f.frame.section[7].offset + 5;
     image[11]--; /* width */
     check_refused(&f, "56 × 41 samples for 2337 values");
@@ -499,6 +532,26 @@ static void jpeg_2000_images_that_do_not_fit_are_refused(void **state)
     field_done(&f);
 }
 
+/* A code stream's bookkeeping may take hundreds of times the memory of its samples; these are refused by name. */
+static void jpeg_2000_images_of_tiny_precincts_or_many_layers_are_refused(void **state)
+{
+    (void)state;
+    static uint32_t x[2337];
+    float dst[2337];
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct field f = jpeg_make(x, 41, 57, 9, 1, in_small_precincts);
+    assert_int_equal(field_decode(&f, false, scratch, SQ_GRIB_FLOAT32, dst, &err), SQUALL_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "precincts of 16 × 16 samples"));
+    field_done(&f);
+    f = jpeg_make(x, 41, 57, 9, 1, in_layers);
+    uint8_t *image = f.bytes + f.frame.section[7].offset + 5;
+    assert_int_equal(image[45] << 8 | image[46], 0xff52); /* behind SOC and a SIZ of 41 bytes */
+    put_be(image + 51, 256, 2);
+    assert_int_equal(field_decode(&f, false, scratch, SQ_GRIB_FLOAT32, dst, &err), SQUALL_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "256 layers"));
+    field_done(&f);
+}
+
 int main(void)
 {
     scratch = sq_grib_scratch_new();
@@ -515,6 +568,7 @@ int main(void)
         cmocka_unit_test(an_unknown_row_filter_is_refused),
         cmocka_unit_test(jpeg_2000_images_of_every_depth_come_back),
         cmocka_unit_test(jpeg_2000_images_that_do_not_fit_are_refused),
+        cmocka_unit_test(jpeg_2000_images_of_tiny_precincts_or_many_layers_are_refused),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sq_grib_scratch_free(scratch);

@@ -384,6 +384,22 @@ static void what_the_sections_say_must_agree(void **state)
     field_done(&f);
 }
 
+static void a_reference_that_is_not_finite_makes_no_values(void **state)
+{
+    (void)state;
+    const uint32_t x[4] = {0, 1, 2, 3};
+    const float references[] = {NAN, INFINITY, -INFINITY};
+    const double none[] = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    for (size_t i = 0; i < 3; i++) {
+        struct field f = simple_make(2, 2, x, 4, NULL, references[i], 0, 0, 8);
+        check_refused(&f, SQUALL_ECORRUPT, "a reference value that is not finite");
+        field_done(&f);
+    }
+    struct field f = simple_make(2, 2, x, 4, NULL, NAN, 0, 0, 0); /* a constant field may be missing as a whole */
+    check_decode(&f, false, none);
+    field_done(&f);
+}
+
 static void no_length_leads_behind_the_message(void **state)
 {
     (void)state;
@@ -616,6 +632,7 @@ int main(void)
         cmocka_unit_test(points_come_out_in_one_order_whatever_the_scanning_mode),
         cmocka_unit_test(a_grid_without_rows_keeps_the_order_of_the_file),
         cmocka_unit_test(what_the_sections_say_must_agree),
+        cmocka_unit_test(a_reference_that_is_not_finite_makes_no_values),
         cmocka_unit_test(no_length_leads_behind_the_message),
         cmocka_unit_test(packings_that_are_not_read_are_named),
         cmocka_unit_test(more_points_than_the_limit_are_refused_before_anything_is_asked_for),

@@ -48,10 +48,10 @@ static struct sq_grib_index build(unsigned count, unsigned threads)
     return index;
 }
 
-/* One field: parameter, step in hours, columns of its grid. */
+/* One constant field: parameter, step in hours, columns of its grid. */
 static void add_field(struct sq_text *t, uint8_t parameter, uint32_t step, uint32_t columns)
 {
-    uint8_t body3[67], body4[29];
+    uint8_t body3[67], body4[29], body5[sizeof BODY5];
     size_t start = message_begin(t, 0);
     message_section(t, 1, BODY1, sizeof BODY1);
     body3_make(body3, columns, 2);
@@ -59,7 +59,13 @@ static void add_field(struct sq_text *t, uint8_t parameter, uint32_t step, uint3
     memcpy(body4, BODY4, sizeof body4);
     body4[5] = parameter;
     put_be(body4 + 13, step, 4);
-    message_field(t, body4, sizeof body4);
+    message_section(t, 4, body4, sizeof body4);
+    memcpy(body5, BODY5, sizeof body5);
+    put_be(body5, 2 * columns, 4);
+    body5[14] = 0; /* bits per value */
+    message_section(t, 5, body5, sizeof body5);
+    message_section(t, 6, BODY6, sizeof BODY6);
+    message_section(t, 7, NULL, 0);
     message_end(t, start);
 }
 

@@ -118,7 +118,7 @@ static void what_cannot_be_decoded_is_listed_and_refused_by_name(void **state)
     squall_grib_list_close(list);
 }
 
-static void fewer_values_than_points_are_refused(void **state)
+static void a_field_of_fewer_values_than_points_is_a_problem_not_a_field(void **state)
 {
     (void)state;
     SQ_CLEANUP_TEXT struct sq_text t = SQ_TEXT_INIT;
@@ -126,7 +126,9 @@ static void fewer_values_than_points_are_refused(void **state)
     put_be((uint8_t *)t.data + 143 + 5, 3, 4); /* values in section 5; the grid has 4 points */
     write_file(&t);
     squall_grib_list *list = open_list();
-    assert_int_equal(squall_grib_list_read(list, 0, (float[4]){0}, NULL), SQUALL_ECORRUPT);
+    assert_int_equal(squall_grib_list_count(list), 0);
+    assert_int_equal(squall_grib_list_problem_count(list), 1);
+    assert_non_null(strstr(squall_grib_list_problem(list, 0).message, "3 values for the grid's 4 points"));
     squall_grib_list_close(list);
 }
 
@@ -171,7 +173,7 @@ int main(void)
         cmocka_unit_test(a_field_is_told_and_read),
         cmocka_unit_test(threads_read_at_the_same_time),
         cmocka_unit_test(what_cannot_be_decoded_is_listed_and_refused_by_name),
-        cmocka_unit_test(fewer_values_than_points_are_refused),
+        cmocka_unit_test(a_field_of_fewer_values_than_points_is_a_problem_not_a_field),
         cmocka_unit_test(another_file_under_the_same_name_is_noticed),
         cmocka_unit_test(a_timed_read_counts_each_field_once),
     };

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "format/grib/unpack.h"
 #include <libdeflate.h>
+#include <math.h>
 
 enum {
     /* Edition 1 has no count of values: the section ends where they do, but for padding. Its length is a multiple of 120 in messages beyond 8 MiB. */
@@ -88,6 +89,8 @@ int sq_grib_decode_check(const struct sq_grib_packing *packing, const struct sq_
                         (unsigned long long)SQ_GRIB_POINT_LIMIT);
     if (grid->rectangular && (uint64_t)grid->rows * grid->columns != points)
         return sq_error(err, SQUALL_ECORRUPT, "grid of %u × %u, but %llu points", grid->rows, grid->columns, points);
+    if (packing->bits_per_value && !isfinite(packing->reference_value))
+        return sq_error(err, SQUALL_ECORRUPT, "a reference value that is not finite, for %llu values", values);
     if (data_bytes < head_bytes)
         return sq_error(err, SQUALL_ECORRUPT, "data section at byte %llu of the message: %llu bytes",
                         (unsigned long long)frame->section[7].offset, (unsigned long long)data_bytes);

@@ -112,7 +112,10 @@ static int grid_row(struct worker *w, const struct sq_grib_found *found, uint32_
 static int packing_row(struct worker *w, const struct sq_grib_found *found, struct sq_grib_field *field, struct squall_error *err)
 {
     struct sq_grib_packing packing, distinct;
+    const struct sq_grib_grid *grid = &w->met_grids[field->grid].grid;
     SQ_TRY(sq_grib_packing_of(found, &packing, err));
+    if (!packing.unsupported && !grid->unsupported) /* counts that its sections cannot hold would be trusted from here on */
+        SQ_TRY(sq_grib_decode_check(&packing, &found->frame, grid, err));
     field->reference_value = packing.reference_value;
     memset(&distinct, 0, sizeof distinct); /* its bytes are compared, padding too */
     distinct.template_number = packing.template_number;

@@ -96,13 +96,20 @@ void sq_grib_sink_put_missing(struct sq_grib_sink *sink)
 
 void sq_grib_sink_finish(struct sq_grib_sink *sink)
 {
-    size_t used = 0;
+    if (!sink->bitmap)
+        return;
+    const float nan32 = NAN, *dense32 = sink->dense;
+    const double nan64 = (double)NAN, *dense64 = sink->dense;
+    size_t width = value_bytes(sink), used = 0;
+    /* a byte's worth of values that no point takes, so that the expansion goes on to the last whole byte */
+    memset((uint8_t *)sink->dense + sink->dense_count * width, 0, 8 * width);
+    sink->dense_count += 8;
+    expand(sink);
     for (; sink->at < sink->point_count; sink->at++) {
-        bool has_value = used < sink->dense_count && sink->bitmap[sink->at / 8] >> (7 - sink->at % 8) & 1;
-        if (sink->output == SQ_GRIB_FLOAT32)
-            ((float *)(void *)sink->dst)[sink->at] = has_value ? ((const float *)sink->dense)[used] : (float)NAN;
-        else
-            ((double *)(void *)sink->dst)[sink->at] = has_value ? ((const double *)sink->dense)[used] : (double)NAN;
+        bool has_value = sink->bitmap[sink->at / 8] >> (7 - sink->at % 8) & 1;
+        const void *value =
+            width == sizeof nan32 ? (has_value ? &dense32[used] : &nan32) : (const void *)(has_value ? &dense64[used] : &nan64);
+        memcpy(sink->dst + sink->at * width, value, width);
         used += has_value;
     }
 }

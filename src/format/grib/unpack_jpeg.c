@@ -1,6 +1,7 @@
 /*
- * JPEG 2000 (data representation template 5.40) by OpenJPEG. The code stream's size marker is read first by ourselves, so that
- * the library is only asked for an image that has as many samples as the field has values.
+ * JPEG 2000 (data representation template 5.40) by OpenJPEG. The code stream's markers are read first by ourselves: the library is only
+ * asked for an image that has as many samples as the field has values, in tiles, layers and precincts whose bookkeeping cannot
+ * take many times the memory of the samples.
  */
 #include "base/cursor.h"
 #include "base/error_internal.h"
@@ -11,7 +12,14 @@
 enum {
     START_OF_CODESTREAM = 0xff4f,
     SIZE_MARKER = 0xff51,
+    CODING_STYLE = 0xff52,
+    CODING_STYLE_COMPONENT = 0xff53,
+    START_OF_TILE = 0xff90,
+    START_OF_DATA = 0xff93,
+    END_OF_CODESTREAM = 0xffd9,
     LEAST_TILE_BYTES = 14, /* a tile's start marker and its start of data */
+    MOST_LAYERS = 255,
+    LEAST_PRECINCT_EXPONENT = 5,
 };
 
 static int corrupt(const struct sq_grib_packed *packed, const char *what, struct squall_error *err)
@@ -41,6 +49,71 @@ static int check_size(const struct sq_grib_packed *packed, struct squall_error *
     uint64_t tiles_x = (x1 - tile_x0 + tile_width - 1) / tile_width, tiles_y = (y1 - tile_y0 + tile_height - 1) / tile_height;
     if (tiles_x > packed->data_bytes || tiles_x * tiles_y > packed->data_bytes / LEAST_TILE_BYTES)
         return corrupt(packed, "more tiles than the data can hold", err);
+    return 0;
+}
+
+/* COD and COC from the number of decomposition levels on (A.6.1, A.6.2). */
+static int check_precincts(const struct sq_grib_packed *packed, struct sq_cursor *c, bool has_precincts, struct squall_error *err)
+{
+    unsigned levels = sq_u8(c);
+    (void)sq_take(c, 4); /* code-blocks and transformation */
+    for (unsigned i = 0; i <= levels && has_precincts; i++) {
+        unsigned size = sq_u8(c);
+        if (!sq_cursor_failed(c) && ((size & 15) < LEAST_PRECINCT_EXPONENT || size >> 4 < LEAST_PRECINCT_EXPONENT))
+            return sq_error(err, SQUALL_EUNSUPPORTED, "JPEG 2000 data at byte %llu of the message: precincts of %u × %u samples",
+                            (unsigned long long)packed->data_offset, 1u << (size & 15), 1u << (size >> 4));
+    }
+    return sq_cursor_failed(c) ? corrupt(packed, "a marker segment is too short", err) : 0;
+}
+
+static int check_coding_style(const struct sq_grib_packed *packed, unsigned marker, const uint8_t *segment, size_t size,
+                              struct squall_error *err)
+{
+    struct sq_cursor c = sq_cursor(segment, size);
+    if (marker == CODING_STYLE_COMPONENT)
+        (void)sq_take(&c, 1); /* which component: there is one */
+    bool has_precincts = sq_u8(&c) & 1;
+    if (marker == CODING_STYLE) {
+        (void)sq_take(&c, 1); /* order of progression */
+        unsigned layers = sq_u16be(&c);
+        (void)sq_take(&c, 1); /* transformation of components */
+        if (layers > MOST_LAYERS)
+            return sq_error(err, SQUALL_EUNSUPPORTED, "JPEG 2000 data at byte %llu of the message: %u layers",
+                            (unsigned long long)packed->data_offset, layers);
+    }
+    return check_precincts(packed, &c, has_precincts, err);
+}
+
+/* All marker segments, of the main header and of every tile part's. What is cut off is left for the decoder to find. */
+static int check_markers(const struct sq_grib_packed *packed, struct squall_error *err)
+{
+    size_t at = 2, tile_at = 0, tile_bytes = 0, size = packed->data_bytes;
+    while (size - at >= 4) {
+        struct sq_cursor c = sq_cursor(packed->data + at, size - at);
+        unsigned marker = sq_u16be(&c);
+        if (marker == END_OF_CODESTREAM)
+            return 0;
+        if (marker == START_OF_DATA) {
+            if (tile_bytes == 0 || tile_bytes > size - tile_at)
+                return 0;
+            if (tile_at + tile_bytes <= at)
+                return corrupt(packed, "a tile ends before its data", err);
+            at = tile_at + tile_bytes;
+            continue;
+        }
+        size_t length = sq_u16be(&c);
+        const uint8_t *segment = length >= 2 ? sq_take(&c, length - 2) : NULL;
+        if (!segment)
+            return corrupt(packed, "a marker segment of impossible length", err);
+        if (marker == START_OF_TILE && length == 10) {
+            struct sq_cursor tile = sq_cursor(segment + 2, 4);
+            tile_at = at;
+            tile_bytes = sq_u32be(&tile);
+        }
+        if (marker == CODING_STYLE || marker == CODING_STYLE_COMPONENT)
+            SQ_TRY(check_coding_style(packed, marker, segment, length - 2, err));
+        at += 2 + length;
+    }
     return 0;
 }
 
@@ -110,6 +183,7 @@ int sq_grib_unpack_jpeg(const struct sq_grib_packed *packed, struct sq_grib_scra
 {
     (void)scratch;
     SQ_TRY(check_size(packed, err));
+    SQ_TRY(check_markers(packed, err));
     struct input in = {packed->data, packed->data_bytes, 0};
     opj_codec_t *codec = opj_create_decompress(OPJ_CODEC_J2K);
     opj_stream_t *stream = opj_stream_create(packed->data_bytes < 1 << 20 ? packed->data_bytes : 1 << 20, OPJ_TRUE);
@@ -125,7 +199,7 @@ int sq_grib_unpack_jpeg(const struct sq_grib_packed *packed, struct sq_grib_scra
     opj_stream_set_skip_function(stream, skip_input);
     opj_stream_set_seek_function(stream, seek_input);
     status = decode(packed, codec, stream, &image, err);
-    if (status)
+    if (status || !image)
         goto done;
     int32_t *samples = image->comps[0].data;
     int32_t mask = (int32_t)((UINT32_C(1) << image->comps[0].prec) - 1);

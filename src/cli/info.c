@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* 0 where the elements' size is not known: a type that is only listed. */
 static uint64_t array_bytes(const struct squall_array_info *info)
 {
-    uint64_t bytes = squall_type_size(info->type);
+    bool foreign = info->unsupported && strcmp(info->type_name, squall_type_name(info->type)) != 0;
+    uint64_t bytes = foreign ? 0 : squall_type_size(info->type);
     for (unsigned d = 0; d < info->rank; d++)
         bytes *= info->shape[d];
     return bytes;
@@ -50,7 +52,7 @@ static void print_lengths(const struct squall_array_info *info, const uint64_t *
 static void print_array(const struct squall_array_info *info, bool verbose)
 {
     char size[SHORT_TEXT_BYTES];
-    printf("%s %-26s %-8s ", is_coordinate(info) ? "*" : " ", info->name, squall_type_name(info->type));
+    printf("%s %-26s %-8s ", is_coordinate(info) ? "*" : " ", info->name, info->type_name);
     print_lengths(info, info->shape, true);
     fputs("  chunks ", stdout);
     print_lengths(info, info->chunks, false);
@@ -92,7 +94,9 @@ static void print_json_array(const struct squall_array_info *info)
 {
     fputs("  {\"name\": ", stdout);
     print_json_string(stdout, info->name);
-    printf(", \"type\": \"%s\", \"dims\": [", squall_type_name(info->type));
+    fputs(", \"type\": ", stdout);
+    print_json_string(stdout, info->type_name);
+    fputs(", \"dims\": [", stdout);
     for (unsigned d = 0; d < info->rank; d++) {
         fputs(d ? ", " : "", stdout);
         print_json_string(stdout, info->dims[d]);

@@ -95,7 +95,7 @@ static void cell_date(const struct row *r, char out[CELL_BYTES])
 
 static void cell_array_type(const struct row *r, char out[CELL_BYTES])
 {
-    snprintf(out, CELL_BYTES, "%s", squall_type_name(r->array->type));
+    snprintf(out, CELL_BYTES, "%s", r->array->type_name);
 }
 
 static void list_lengths(const uint64_t *lengths, const char *const *dims, unsigned rank, char out[CELL_BYTES])

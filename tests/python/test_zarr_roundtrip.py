@@ -209,6 +209,17 @@ def test_the_command_tells_and_gives_the_same(own_store, squall, tmp_path):
             assert_same(row.astype(object) if row.dtype.kind == "U" else row, wanted[-1], name)
 
 
+def test_the_command_names_types_that_it_does_not_read(squall, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        zarr.create_array(tmp_path / "t.zarr", shape=(3,), dtype="datetime64[ms]", fill_value=np.datetime64(0, "ms"))
+    (array,) = json.loads(squall("info", "--json", tmp_path / "t.zarr").out)["arrays"]
+    assert array["type"] == "numpy.datetime64[ms]" and "unsupported data type" in array["unsupported"]
+    assert "numpy.datetime64[ms]" in squall("ls", tmp_path / "t.zarr").out
+    done = squall("get", tmp_path / "t.zarr", "t.zarr", check=False)
+    assert done.code == 1 and "unsupported data type numpy.datetime64[ms]" in done.err
+
+
 def test_consolidated_metadata_is_each_arrays_own(own_store):
     root = json.loads((own_store / "zarr.json").read_text())
     for name, document in root["consolidated_metadata"]["metadata"].items():

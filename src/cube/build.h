@@ -232,6 +232,7 @@ int sq_cube_check_names(const struct sq_builder *b, struct squall_error *err) SQ
 int sq_cube_choose_stack(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_lay_stack(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_find_runs(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
+int sq_cube_advise_cadence(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK; /* a warning, where another would take more runs */
 
 /* levels.c */
 int sq_compare_doubles(double a, double b); /* NaN last, and equal to itself */

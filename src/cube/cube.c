@@ -129,7 +129,8 @@ static int choose_fields(struct sq_builder *b, struct squall_error *err)
     if (b->options->schema)
         SQ_TRY(sq_cube_check_places(b, err));
     SQ_TRY(sq_cube_find_axes(b, err));
-    return sq_cube_find_runs(b, err);
+    SQ_TRY(sq_cube_find_runs(b, err));
+    return sq_cube_advise_cadence(b, err);
 }
 
 /* Rows of the cube's variables, and the axes of what is in it now that strays are out. */

@@ -135,17 +135,6 @@ static void add_threshold(struct sq_text *out, const struct sq_key *key)
         add_name_number(out, key->upper);
 }
 
-static void add_compact_duration(struct sq_text *out, int64_t seconds)
-{
-    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
-    sq_text_add_duration(&text, seconds);
-    for (const char *p = sq_text_string(&text); *p; p++) {
-        if (*p != ' ')
-            sq_text_add_bytes(out, p, 1);
-    }
-    out->failed |= text.failed;
-}
-
 static void add_coded(struct sq_text *out, const char *text, const char *word, int64_t code)
 {
     if (text)
@@ -181,7 +170,7 @@ static void add_part(struct sq_text *out, const struct sq_builder *b, const stru
         if (marks[SQ_MARK_INTERVAL] == SQ_INTERVAL_FROM_START)
             sq_text_add(out, "fromStart");
         else if (marks[SQ_MARK_INTERVAL] != SQ_MARK_ANY)
-            add_compact_duration(out, draft->longest_s);
+            sq_text_add_compact_duration(out, draft->longest_s);
         break;
     case PART_THRESHOLD:
         add_threshold(out, key);

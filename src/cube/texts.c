@@ -42,6 +42,17 @@ void sq_text_add_duration(struct sq_text *out, int64_t seconds)
         sq_text_printf(out, "%lld s", n);
 }
 
+void sq_text_add_compact_duration(struct sq_text *out, int64_t seconds)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    sq_text_add_duration(&text, seconds);
+    for (const char *p = sq_text_string(&text); *p; p++) {
+        if (*p != ' ')
+            sq_text_add_bytes(out, p, 1);
+    }
+    out->failed |= text.failed;
+}
+
 void sq_text_add_number(struct sq_text *out, double value)
 {
     sq_text_printf(out, "%.12g", value); /* as many digits as a level keeps */

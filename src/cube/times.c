@@ -122,13 +122,19 @@ static int extend_runs(struct sq_builder *b, struct squall_error *err)
 
 static int nothing_left(const struct sq_builder *b, struct squall_error *err)
 {
+    size_t files = b->index->file_count, fields = b->index->field_count;
+    const char *plural = fields == 1 ? "" : "s";
+    if (!fields && files == 1)
+        return sq_error(err, SQUALL_ENOTFOUND, "%s holds no GRIB message", b->index->files[0].path);
+    if (!fields)
+        return sq_error(err, SQUALL_ENOTFOUND, "none of %zu files holds a GRIB message; the first is %s", files, b->index->files[0].path);
     for (size_t i = 0; i < b->index->field_count; i++) {
         if (b->fate[i] == SQ_FATE_UNSUPPORTED)
-            return sq_error(err, SQUALL_ENOTFOUND, "none of %zu fields can be converted: %s at byte %llu is not read yet (%s)",
-                            b->index->field_count, b->index->files[b->index->fields[i].file].path,
-                            (unsigned long long)b->index->fields[i].offset, sq_cube_unsupported_reason(b, i));
+            return sq_error(err, SQUALL_ENOTFOUND, "nothing can be converted of %zu field%s: %s at byte %llu is not read yet (%s)", fields,
+                            plural, b->index->files[b->index->fields[i].file].path, (unsigned long long)b->index->fields[i].offset,
+                            sq_cube_unsupported_reason(b, i));
     }
-    return sq_error(err, SQUALL_ENOTFOUND, "none of %zu fields is left to convert%s", b->index->field_count,
+    return sq_error(err, SQUALL_ENOTFOUND, "nothing is left to convert of %zu field%s%s", fields, plural,
                     b->options->stack ? ": --stack variable takes no members, and probabilities only where --select names them" : "");
 }
 
@@ -176,4 +182,43 @@ int sq_cube_find_runs(struct sq_builder *b, struct squall_error *err)
                         "init_time would have %llu values: a run lies far from the others; convert without it, or name a longer --every",
                         (unsigned long long)b->init_count);
     return 0;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/*
+ * Runs on the first of each month have no cadence, but are all on days. Where many runs are off the cadence, and one that takes them all would not make
+ * init_time much longer than it has runs, the line says how to ask for it. A few strays are no reason.
+ */
+int sq_cube_advise_cadence(struct sq_builder *b, struct squall_error *err)
+{
+    enum { PLACES_A_RUN = 40, RUNS_A_STRAY = 4 };
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    const struct sq_axis *runs = &b->runs;
+    int64_t common_s = 0;
+    size_t off = 0;
+    for (uint32_t i = 0; i < runs->count; i++) {
+        off += fate_of_run(b, runs->values[i]) == SQ_FATE_OFF_CADENCE;
+        common_s = i ? common_divisor(common_s, runs->values[i] - runs->values[i - 1]) : 0;
+    }
+    if (b->options->schema || b->options->every_s || !common_s || off * RUNS_A_STRAY < runs->count)
+        return 0;
+    if ((runs->values[runs->count - 1] - runs->values[0]) / common_s >= (int64_t)PLACES_A_RUN * runs->count)
+        return 0;
+    sq_text_printf(&text, "%zu of %u runs are off the cadence of ", off, runs->count);
+    sq_text_add_duration(&text, b->spacing_s);
+    sq_text_add(&text, "; --every ");
+    sq_text_add_compact_duration(&text, common_s);
+    sq_text_add(&text, " takes every run");
+    if (text.failed)
+        return sq_error_memory(err, text.length);
+    return sq_cube_note(b, true, err, "%s", sq_text_string(&text));
 }

@@ -103,6 +103,33 @@ static void every_decides(void **state)
     check(RUNS(6), &daily, (struct expected){6, 1, 0, 24, 0});
 }
 
+/* The warning that tells of another cadence; NULL where there is none. */
+static void check_advice(struct fields *f, const struct sq_cube_options *options, const char *expected)
+{
+    struct sq_cube cube;
+    const char *found = NULL;
+    fields_build(f, options, &cube);
+    for (size_t i = 0; i < cube.warning_count; i++)
+        found = strstr(cube.warnings[i], "--every") ? cube.warnings[i] : found;
+    if (expected)
+        assert_string_equal(found, expected);
+    else
+        assert_null(found);
+    sq_cube_done(&cube);
+    fields_free(f);
+}
+
+static void runs_of_months_are_told_of_a_cadence_that_takes_them_all(void **state)
+{
+    (void)state;
+    const struct sq_cube_options monthly = {.every_s = 31 * 24 * HOUR_S};
+    check_advice(RUNS(0, 31 * 24, 59 * 24, 90 * 24, 120 * 24), &PLAIN,
+                 "3 of 5 runs are off the cadence of 744 h; --every 24h takes every run");
+    check_advice(RUNS(0, 31 * 24, 59 * 24, 90 * 24, 120 * 24), &monthly, NULL); /* as was asked for */
+    check_advice(RUNS(0, 6, 12, 18, 20), &PLAIN, NULL);                         /* a stray */
+    check_advice(RUNS(0, 1, 50000), &PLAIN, NULL);                              /* it would be an axis of holes */
+}
+
 static void times_before_1970_are_times(void **state)
 {
     (void)state;
@@ -190,6 +217,7 @@ int main(void)
         cmocka_unit_test(a_stray_at_the_beginning_costs_itself_only),
         cmocka_unit_test(a_stray_in_the_middle_costs_itself_only),
         cmocka_unit_test(every_decides),
+        cmocka_unit_test(runs_of_months_are_told_of_a_cadence_that_takes_them_all),
         cmocka_unit_test(times_before_1970_are_times),
         cmocka_unit_test(a_run_decades_away_is_an_error_that_names_the_cure),
         cmocka_unit_test(the_step_axis_is_the_union_over_runs_and_variables),

@@ -8,6 +8,7 @@ import eccodes as ec
 import numpy as np
 import pytest
 from conftest import SHARED
+from oracle import MISSING, doubles, handles, in_output_order, same
 
 FOLDER = SHARED / "data" / "grib"
 FILES = sorted(p.name for p in FOLDER.iterdir()) if FOLDER.is_dir() else []
@@ -17,25 +18,6 @@ REFUSED = {
     "jma_nowcast_run_length.grib2": "run length packing",
     "spherical_harmonics.grib": "spectral coefficients",
 }
-MISSING = 1e30
-
-
-def in_output_order(values, rows, columns, mode, flip=False):
-    """The file's order of points (flag table 3.4) → rows from west to east. ecCodes gives values as the file has them."""
-    if rows == 0:
-        return values
-    if mode & 0x20:
-        a = values.reshape(columns, rows).copy()
-        if mode & 0x10:
-            a[1::2] = a[1::2, ::-1]
-        a = a.T
-    else:
-        a = values.reshape(rows, columns).copy()
-        if mode & 0x10:
-            a[1::2] = a[1::2, ::-1]
-    if mode & 0x80:
-        a = a[:, ::-1]
-    return (a[::-1] if flip else a).ravel()
 
 
 @pytest.fixture(scope="session")
@@ -63,31 +45,8 @@ def decode(support):
 
 def reference(path):
     """(offset, values with NaN where missing) of each field that ecCodes finds; None where it cannot decode."""
-    ec.codes_grib_multi_support_on()
-    with open(path, "rb") as f:
-        while True:
-            try:
-                handle = ec.codes_grib_new_from_file(f)
-            except ec.CodesInternalError:  # a damaged message: go on behind it
-                continue
-            if handle is None:
-                return
-            ec.codes_set(handle, "missingValue", MISSING)
-            try:
-                values = ec.codes_get_values(handle)
-                yield ec.codes_get(handle, "offset"), np.where(values == MISSING, np.nan, values)
-            except ec.CodesInternalError:
-                yield ec.codes_get(handle, "offset"), None
-            finally:
-                ec.codes_release(handle)
-
-
-def same(a, b):
-    """Equal to the bit, signs of zeros and all, but for which NaN a NaN is."""
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    bits = f"u{a.itemsize}"
-    return bool(np.all((a.view(bits) == b.view(bits)) | (np.isnan(a) & np.isnan(b))))
+    for handle in handles(path):
+        yield ec.codes_get(handle, "offset"), doubles(handle)
 
 
 def compare(path, tmp, decode):

@@ -45,3 +45,20 @@ def squall():
 def support():
     """The folder of the built support programs (make_archive, …)."""
     return BUILD / "tests" / "support"
+
+
+@pytest.fixture(scope="session")
+def account_of(shared, tmp_path_factory):
+    """account_of(name): what becomes of a file of ../shared/data/grib (see real_files.py), worked out once a session."""
+    from projecting import Projector
+    from real_files import account
+
+    work, project, known = tmp_path_factory.mktemp("real"), Projector(), {}
+
+    def call(name):
+        if name not in known:
+            known[name] = account(shared / "data" / "grib" / name, work, project)
+        return known[name]
+
+    yield call
+    project.close()

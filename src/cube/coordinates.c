@@ -50,11 +50,9 @@ static int add(struct sq_builder *b, const char *name, enum squall_type type, un
     size_t size_bytes = type == SQUALL_STRING ? sizeof(char *) : type == SQUALL_INT32 ? 4 : 8;
     uint64_t count = 1;
     for (unsigned d = 0; d < rank; d++) {
-        if (!sq_mul_u64(count, shape[d], &count) || count > VALUE_LIMIT) {
-            sq_error(err, SQUALL_EUNSUPPORTED, "the coordinate %s would have more than %d values: --select fewer fields", name,
-                     VALUE_LIMIT);
-            return SQUALL_EUNSUPPORTED;
-        }
+        if (!sq_mul_u64(count, shape[d], &count) || count > VALUE_LIMIT)
+            return sq_error(err, SQUALL_EUNSUPPORTED, "the coordinate %s would have more than %d values: --select fewer fields", name,
+                            VALUE_LIMIT);
     }
     SQ_TRY(SQ_GROW(cube->coordinates, b->coordinate_capacity, cube->coordinate_count + 1, err));
     struct sq_cube_coordinate *c = &cube->coordinates[cube->coordinate_count];
@@ -63,17 +61,13 @@ static int add(struct sq_builder *b, const char *name, enum squall_type type, un
     c->attributes = sq_json_new_object();
     c->values = sq_alloc_zero((size_t)count, size_bytes);
     cube->coordinate_count++; /* from here on the cube frees it */
-    if (!c->name || !c->attributes || !c->values) {
-        sq_error_memory(err, count * size_bytes);
-        return SQUALL_ENOMEM;
-    }
+    if (!c->name || !c->attributes || !c->values)
+        return sq_error_memory(err, count * size_bytes);
     for (unsigned d = 0; d < rank; d++) {
         c->shape[d] = shape[d];
         c->dims[d] = sq_arena_strdup(b->arena, dims[d]);
-        if (!c->dims[d]) {
-            sq_error_memory(err, strlen(dims[d]));
-            return SQUALL_ENOMEM;
-        }
+        if (!c->dims[d])
+            return sq_error_memory(err, strlen(dims[d]));
     }
     *ret = c;
     return 0;

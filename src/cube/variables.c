@@ -326,8 +326,9 @@ static int find_meetings(struct sq_builder *b, bool *ret_any, struct squall_erro
         enum sq_mark mark = before == here ? SQ_MARK_COUNT : what_differs(&b->index->products[before], &b->index->products[here]);
         if (mark == SQ_MARK_COUNT)
             continue;
-        b->groups[b->drafts[b->variable_of[spots[i].field]].group].needed |= 1u << mark;
-        any = true;
+        unsigned *needed = &b->groups[b->drafts[b->variable_of[spots[i].field]].group].needed;
+        any |= !(*needed & 1u << mark);
+        *needed |= 1u << mark;
     }
     *ret_any = any;
     return 0;

@@ -9,6 +9,7 @@
 #include "cube/cube.h"
 #include "support/message.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FIELDS_LIMIT = 4096, FIELDS_TABLE_LIMIT = 64 };

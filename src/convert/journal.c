@@ -164,6 +164,16 @@ int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squ
     return append(journal, &line, err);
 }
 
+int sq_journal_add_left(struct sq_journal *journal, uint64_t unit, const char *why, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
+    if (!v || sq_json_set(v, "left", sq_json_new_uint(unit)) || sq_json_set_string(v, "why", why))
+        return sq_error_memory(err, strlen(why));
+    add_line(v, &line);
+    return append(journal, &line, err);
+}
+
 int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_input *inputs, size_t count, struct squall_error *err)
 {
     SQ_CLEANUP_TEXT struct sq_text lines = SQ_TEXT_INIT;

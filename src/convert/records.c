@@ -13,10 +13,11 @@
 
 static const size_t JOURNAL_LIMIT_BYTES = (size_t)1 << 30;
 
-/* One line about a unit. */
+/* One line about a unit: what was written, that it is being redone, or (why is set) that it was left. */
 struct entry {
     size_t order;
     bool invalidates;
+    const char *why;
     struct sq_record_unit unit;
 };
 
@@ -142,11 +143,14 @@ static int read_unit(struct sq_arena *arena, const struct sq_json *v, struct sq_
 
 static int take_unit(struct replay *r, const struct sq_json *v, struct squall_error *err)
 {
-    struct entry e = {.order = r->entry_count};
-    e.invalidates = !sq_json_get(v, "unit");
-    if (!sq_json_uint(sq_json_get(v, e.invalidates ? "invalid" : "unit"), &e.unit.unit))
-        return malformed(err, "unit");
-    if (!e.invalidates)
+    const char *why = sq_json_string(sq_json_get(v, "why"));
+    struct entry e = {.order = r->entry_count, .invalidates = sq_json_get(v, "invalid") != NULL};
+    const char *key = e.invalidates ? "invalid" : why ? "left" : "unit";
+    if (!sq_json_uint(sq_json_get(v, key), &e.unit.unit))
+        return malformed(err, key);
+    if (why && !(e.why = sq_arena_strdup(r->arena, why)))
+        return sq_error_memory(err, strlen(why));
+    if (!e.invalidates && !why)
         SQ_TRY(read_unit(r->arena, v, &e.unit, err));
     SQ_TRY(SQ_GROW(r->entries, r->entry_capacity, r->entry_count + 1, err));
     r->entries[r->entry_count++] = e;
@@ -235,26 +239,45 @@ static int by_input(const void *a, const void *b)
     return order ? order : strcmp(x->what, y->what);
 }
 
-/* An invalidation keeps what the record before it says was stored, and takes its validity. */
+/* The entries of one unit, in their order: *ret_has_record, *ret_why set where the last word is that it was left. */
+static void settle_unit(const struct entry *entries, size_t count, struct sq_record_unit *unit, bool *ret_has_record, const char **ret_why)
+{
+    *ret_has_record = false;
+    *ret_why = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct entry *e = &entries[i];
+        *ret_why = e->why;
+        if (e->why)
+            continue;
+        if (e->invalidates) { /* what was stored before is still what must not be lost */
+            unit->valid = false;
+            continue;
+        }
+        *unit = e->unit;
+        *ret_has_record = true;
+    }
+}
+
 static int settle(struct replay *r, struct sq_records *records, struct squall_error *err)
 {
     records->units = sq_arena_alloc(r->arena, (r->entry_count + 1) * sizeof *records->units);
-    if (!records->units)
+    records->left = sq_arena_alloc(r->arena, (r->entry_count + 1) * sizeof *records->left);
+    if (!records->units || !records->left)
         return sq_error_memory(err, r->entry_count * sizeof *records->units);
     if (r->entry_count)
         qsort(r->entries, r->entry_count, sizeof *r->entries, by_unit);
     if (r->input_count)
         qsort(r->inputs, r->input_count, sizeof *r->inputs, by_input);
-    for (size_t i = 0; i < r->entry_count; i++) {
-        const struct entry *e = &r->entries[i];
-        bool first = records->unit_count == 0 || records->units[records->unit_count - 1].unit != e->unit.unit;
-        if (first)
-            records->unit_count++;
-        struct sq_record_unit *unit = &records->units[records->unit_count - 1];
-        if (e->invalidates && !first)
-            unit->valid = false;
-        else
-            *unit = e->unit;
+    for (size_t i = 0, end; i < r->entry_count; i = end) {
+        uint64_t number = r->entries[i].unit.unit;
+        bool has_record;
+        const char *why;
+        for (end = i; end < r->entry_count && r->entries[end].unit.unit == number; end++)
+            continue;
+        settle_unit(&r->entries[i], end - i, &records->units[records->unit_count], &has_record, &why);
+        records->unit_count += has_record;
+        if (why)
+            records->left[records->left_count++] = (struct sq_record_left){number, why};
     }
     return 0;
 }
@@ -319,17 +342,28 @@ void sq_records_done(struct sq_records *records)
     *records = (struct sq_records){0};
 }
 
+static int find_unit(const void *key, const void *member)
+{
+    uint64_t x = *(const uint64_t *)key, y = ((const struct sq_record_unit *)member)->unit;
+    return (x > y) - (x < y);
+}
+
 const struct sq_record_unit *sq_records_unit(const struct sq_records *records, uint64_t unit)
 {
-    size_t low = 0, high = records->unit_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (records->units[middle].unit < unit)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < records->unit_count && records->units[low].unit == unit ? &records->units[low] : NULL;
+    return records->unit_count ? bsearch(&unit, records->units, records->unit_count, sizeof *records->units, find_unit) : NULL;
+}
+
+static int find_left(const void *key, const void *member)
+{
+    uint64_t x = *(const uint64_t *)key, y = ((const struct sq_record_left *)member)->unit;
+    return (x > y) - (x < y);
+}
+
+const char *sq_records_left(const struct sq_records *records, uint64_t unit)
+{
+    const struct sq_record_left *found =
+        records->left_count ? bsearch(&unit, records->left, records->left_count, sizeof *records->left, find_left) : NULL;
+    return found ? found->why : NULL;
 }
 
 const struct sq_record_array *sq_record_array_of(const struct sq_record_unit *unit, const char *name)

@@ -51,9 +51,17 @@ struct sq_record_input {
     const char *what;
 };
 
+/* A unit that a run did not write, and why; only the last word on a unit, and only if no record came after it. */
+struct sq_record_left {
+    uint64_t unit;
+    const char *why;
+};
+
 struct sq_records {
     struct sq_record_unit *units; /* ascending, one a unit */
     size_t unit_count;
+    struct sq_record_left *left; /* ascending */
+    size_t left_count;
     struct sq_record_input *inputs; /* sorted */
     size_t input_count;
     unsigned last_epoch;
@@ -71,6 +79,7 @@ const struct sq_record_unit *sq_records_unit(const struct sq_records *records, u
 const struct sq_record_array *sq_record_array_of(const struct sq_record_unit *unit, const char *name);
 /* Only of a record that was read. */
 bool sq_record_has_file(const struct sq_record_unit *unit, const struct sq_record_file *file);
+const char *sq_records_left(const struct sq_records *records, uint64_t unit); /* why; NULL: it was not left */
 bool sq_records_know_input(const struct sq_records *records, const struct sq_record_input *input);
 
 /* Writing. Every addition is durable when it returns; the functions may be called from several threads. */
@@ -79,6 +88,7 @@ struct sq_journal;
 int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squall_error *err) SQUALL_CHECK;
+int sq_journal_add_left(struct sq_journal *journal, uint64_t unit, const char *why, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_input *inputs, size_t count,
                           struct squall_error *err) SQUALL_CHECK;
 void sq_journal_close(struct sq_journal *journal); /* NULL is accepted */

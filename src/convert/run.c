@@ -99,6 +99,29 @@ static int record_inputs(const struct sq_run *run, struct squall_error *err)
     return sq_journal_add_inputs(run->journal, news, count, err);
 }
 
+/* Why units were left, where the records do not say the same already. */
+static bool is_new_failure(const struct sq_run *run, size_t which)
+{
+    const char *before = run->failures[which] ? sq_records_left(&run->plan->state.records, run->plan->units[which].unit) : NULL;
+    return run->failures[which] && (!before || strcmp(before, run->failures[which]) != 0);
+}
+
+static bool has_new_failure(const struct sq_run *run)
+{
+    for (size_t i = 0; i < run->plan->unit_count; i++)
+        if (is_new_failure(run, i))
+            return true;
+    return false;
+}
+
+static int record_failures(const struct sq_run *run, struct squall_error *err)
+{
+    for (size_t i = 0; i < run->plan->unit_count; i++)
+        if (is_new_failure(run, i))
+            SQ_TRY(sq_journal_add_left(run->journal, run->plan->units[i].unit, run->failures[i], err));
+    return 0;
+}
+
 /* A run that was killed between a unit's record and its flags has left these behind. */
 static int mend_flags(const struct sq_run *run, struct squall_error *err)
 {
@@ -142,12 +165,14 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
     SQ_TRY(sq_plan_prepare(plan, err));
     SQ_TRY(mend_flags(run, err));
     SQ_TRY(count_units(run, err));
-    if (run->units_to_do > 0 || has_new_input(plan))
+    if (run->units_to_do > 0 || has_new_input(plan) || has_new_failure(run))
         SQ_TRY(sq_journal_new(plan->state.records_folder, plan->state.records.last_epoch + 1, plan->settings.command, &run->journal, err));
     if (run->units_to_do > 0)
         SQ_TRY(sq_run_units(run, err));
     if (has_new_input(plan))
         SQ_TRY(record_inputs(run, err));
+    if (has_new_failure(run))
+        SQ_TRY(record_failures(run, err));
     return plan->replaces ? swap(plan, locks, err) : 0;
 }
 

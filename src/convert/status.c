@@ -174,6 +174,18 @@ static int add_calendar(const struct status *s, struct sq_text *out, struct squa
     return 0;
 }
 
+static void left_lines(const struct status *s, struct sq_text *out)
+{
+    for (size_t i = 0; i < s->state.records.left_count; i++) {
+        char time[SQ_TIME_TEXT_BYTES];
+        const struct sq_record_left *left = &s->state.records.left[i];
+        if (left->unit > s->state.init_count / s->state.init_chunk)
+            continue;
+        sq_time_text(init_time(s, left->unit * s->state.init_chunk), time);
+        sq_text_printf(out, "left: run%s %s: %s\n", s->state.init_chunk > 1 ? "s from" : "", time, left->why);
+    }
+}
+
 static int write_text(const struct status *s, struct sq_text *out, struct squall_error *err)
 {
     char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
@@ -186,6 +198,7 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
     for (size_t i = 0; i < RUN_STATE_COUNT; i++)
         sq_text_printf(out, "%s%c %s: %llu", i ? "   " : "", STATES[i].mark, STATES[i].name, (unsigned long long)s->totals[i]);
     sq_text_add(out, "\n");
+    left_lines(s, out);
     if (records->input_count)
         sq_text_add(out, "bad or ignored inputs so far:\n");
     for (size_t i = 0; i < records->input_count; i++)
@@ -203,9 +216,10 @@ static struct sq_json *run_json(const struct status *s, uint64_t init)
 {
     char text[SQ_TIME_TEXT_BYTES];
     struct sq_json *v = sq_json_new_object();
+    const char *left = sq_records_left(&s->state.records, init / s->state.init_chunk);
     sq_time_text(init_time(s, init), text);
     if (!v || sq_json_set_string(v, "init_time", text) || sq_json_set_string(v, "state", STATES[s->runs[init]].name) ||
-        sq_json_set(v, "fields", sq_json_new_uint(s->counts[init]))) {
+        sq_json_set(v, "fields", sq_json_new_uint(s->counts[init])) || (left && sq_json_set_string(v, "left", left))) {
         sq_json_free(v);
         return NULL;
     }

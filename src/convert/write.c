@@ -330,6 +330,7 @@ static int write_all(struct sq_run *run, struct squall_error *err)
 int sq_run_units(struct sq_run *run, struct squall_error *err)
 {
     int status = start(run, err);
+    progress(run, 0, NULL);
     if (!status)
         status = write_all(run, err);
     int finished = sq_publisher_finish(run->publisher, status ? NULL : err);

@@ -249,6 +249,11 @@ def test_a_redo_that_would_lose_a_stored_field_is_left_and_named(squall, tmp_pat
     assert "no longer hold 3 of the fields" in report["failed"][0]["why"]
     assert report["failed"][0]["unit"] == "run 2024-02-28T06:00"
     assert files(store) == before
+    assert "left: run 2024-02-28T06:00: " in squall("status", store).out
+    assert "no longer hold 3" in json.loads(squall("status", store, "--json").out)["runs"][1]["left"]
+    archive.write(archive.path_of(source, 1, "a"), archive.run(1, ("t", "r")))  # it comes back
+    squall("convert", source, store)
+    assert "left" not in squall("status", store).out
 
 
 def test_another_layout_is_refused_and_the_setting_named(squall, small, store):
@@ -430,6 +435,25 @@ def test_too_little_memory_is_refused_with_what_would_fit(squall, small, store):
     fits = done.err.split("--memory ")[1].split("M")[0]
     assert not store.exists()
     squall("convert", small, store, "--memory", f"{fits}M")
+
+
+def peak_bytes(command):
+    """Of the process alone, as the system has it; asked while it runs."""
+    process = subprocess.Popen([str(word) for word in command])
+    peak = 0
+    while process.poll() is None:
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        peak = max([peak, *(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))])
+        time.sleep(0.002)
+    assert process.returncode == 0
+    return peak
+
+
+def test_memory_stays_within_what_the_plan_says(squall, support, ukv, store):
+    for options in ([], ["--dtype", "float16", "--on-overflow", "inf", "--chunks", "init_time=2"], ["--threads", "5", "--codec", "none"]):
+        plan = json.loads(squall("convert", ukv, store, *options, "--overwrite", "--dry-run", "--json").out)
+        peak = peak_bytes([support.parents[1] / "squall", "convert", ukv, store, "-q", "--overwrite", *options])
+        assert plan["peak_memory_bytes"] / 4 < peak <= plan["peak_memory_bytes"]
 
 
 # ---- destinations ----------------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 /* Journals and what is read back from them, sets of slabs, and the lock. */
 #include "support/folder.h"
 
+#include "base/crc32c.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/lock.h"
@@ -186,6 +187,29 @@ static void known_inputs_are_found_again(void **state)
     sq_records_done(&records);
 }
 
+static void why_a_unit_was_left_is_told_until_it_is_written(void **state)
+{
+    struct sq_journal *journal = journal_in(*state, 1);
+    add_unit(journal, 5, 111);
+    assert_int_equal(sq_journal_add_left(journal, 5, "would lose a field", NULL), 0);
+    assert_int_equal(sq_journal_add_left(journal, 6, "unreadable", NULL), 0);
+    sq_journal_close(journal);
+    struct sq_records records = loaded(*state);
+    assert_string_equal(sq_records_left(&records, 5), "would lose a field");
+    assert_true(sq_records_unit(&records, 5)->valid);
+    assert_string_equal(sq_records_left(&records, 6), "unreadable");
+    assert_null(sq_records_unit(&records, 6));
+    assert_null(sq_records_left(&records, 7));
+    sq_records_done(&records);
+    journal = journal_in(*state, 2);
+    add_unit(journal, 6, 112);
+    sq_journal_close(journal);
+    records = loaded(*state);
+    assert_null(sq_records_left(&records, 6));
+    assert_non_null(sq_records_left(&records, 5));
+    sq_records_done(&records);
+}
+
 static const char *journal_path(const char *folder)
 {
     return in_folder(folder, "epoch-000001-part-0.journal");
@@ -230,6 +254,46 @@ static void a_damaged_line_before_the_last_is_an_error(void **state)
     file_put(journal_path(*state), text);
     assert_int_equal(sq_records_load(*state, &records, &err), SQUALL_ECORRUPT);
     assert_non_null(strstr(err.message, "epoch-000001-part-0.journal, line 2"));
+}
+
+/* Whatever a line says, replay answers: with records or with an error. Each line gets a right checksum, so that it is read. */
+static void no_damage_to_a_record_breaks_the_replay(void **state)
+{
+    struct sq_journal *journal = journal_in(*state, 1);
+    SQ_CLEANUP_FREE char *text = NULL;
+    size_t size, accepted = 0, refused = 0;
+    const struct sq_record_input input = {{"b", 2, 2}, "cut"};
+    add_unit(journal, 1, 10);
+    assert_int_equal(sq_journal_add_invalid(journal, 1, NULL), 0);
+    assert_int_equal(sq_journal_add_left(journal, 2, "why", NULL), 0);
+    assert_int_equal(sq_journal_add_inputs(journal, &input, 1, NULL), 0);
+    sq_journal_close(journal);
+    assert_int_equal(sq_file_read_all(journal_path(*state), 1 << 20, &text, &size, NULL), 0);
+    srand(11);
+    for (int round = 0; round < 4000; round++) {
+        SQ_CLEANUP_FREE char *damaged = sq_strndup(text, size);
+        SQ_CLEANUP_TEXT struct sq_text out = SQ_TEXT_INIT;
+        for (int n = rand() % 4; n >= 0; n--) {
+            static const char INTO[] = "0123456789-,:[]{}\"nulltrue ";
+            char *at = damaged + (size_t)rand() % size;
+            if (*at != '\n')
+                *at = INTO[(size_t)rand() % (sizeof INTO - 1)];
+        }
+        for (char *line = damaged; *line;) {
+            char *end = strchr(line, '\n');
+            sq_text_printf(&out, "%08x %.*s\n", sq_crc32c(0, line + 9, (size_t)(end - line - 9)), (int)(end - line - 9), line + 9);
+            line = end + 1;
+        }
+        file_put(journal_path(*state), out.data);
+        struct sq_records records;
+        int status = sq_records_load(*state, &records, NULL);
+        assert_true(status == 0 || status == SQUALL_ECORRUPT || status == SQUALL_EREFUSED);
+        accepted += status == 0;
+        refused += status != 0;
+        if (!status)
+            sq_records_done(&records);
+    }
+    assert_true(accepted > 0 && refused > 0);
 }
 
 static void a_journal_is_never_written_over(void **state)
@@ -361,6 +425,8 @@ int main(void)
         IN_FOLDER(the_later_record_of_a_unit_holds),
         IN_FOLDER(an_invalidation_keeps_what_was_stored),
         IN_FOLDER(known_inputs_are_found_again),
+        IN_FOLDER(why_a_unit_was_left_is_told_until_it_is_written),
+        IN_FOLDER(no_damage_to_a_record_breaks_the_replay),
         IN_FOLDER(every_torn_end_loses_only_the_last_record),
         IN_FOLDER(a_damaged_line_before_the_last_is_an_error),
         IN_FOLDER(a_journal_is_never_written_over),

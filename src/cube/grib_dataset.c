@@ -259,13 +259,18 @@ static int add_coordinate(struct squall_dataset *ds, const struct sq_cube_coordi
     return sq_dataset_add(ds, &m->base, err);
 }
 
+/* NULL: out of memory; sq_free. */
+static char *problem_line(const struct sq_grib_index *index, size_t i)
+{
+    return sq_format("%s: %s", index->files[index->problems[i].file].path, index->problems[i].message);
+}
+
 static int add_index_problems(struct squall_dataset *ds, const struct sq_grib_index *index, struct squall_error *err)
 {
     for (size_t i = 0; i < index->problem_count; i++) {
-        const struct sq_grib_index_problem *p = &index->problems[i];
-        SQ_CLEANUP_FREE char *line = sq_format("%s: %s", index->files[p->file].path, p->message);
+        SQ_CLEANUP_FREE char *line = problem_line(index, i);
         if (!line)
-            return sq_error_memory(err, strlen(p->message));
+            return sq_error_memory(err, 1);
         SQ_TRY(sq_dataset_add_problem(ds, line, err));
     }
     return 0;
@@ -303,10 +308,8 @@ static void grib_free(void *data)
 
 static int no_field(const char *path, const struct sq_grib_index *index, struct squall_error *err)
 {
-    if (index->problem_count == 0)
-        return sq_error(err, SQUALL_ENOTFOUND, "%s: no GRIB message", path);
-    const struct sq_grib_index_problem *p = &index->problems[0];
-    return sq_error(err, SQUALL_ENOTFOUND, "%s: %s", index->files[p->file].path, p->message);
+    SQ_CLEANUP_FREE char *line = index->problem_count > 0 ? problem_line(index, 0) : sq_format("%s: no GRIB message", path);
+    return line ? sq_error(err, SQUALL_ENOTFOUND, "%s", line) : sq_error_memory(err, 1);
 }
 
 int sq_grib_dataset_open(const struct squall_context *ctx, const char *path, const char *const *files, size_t file_count,

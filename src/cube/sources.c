@@ -132,6 +132,8 @@ static int by_path(const void *a, const void *b)
 static void drop_repeated(struct walk *w)
 {
     size_t kept = 0;
+    if (w->file_count == 0)
+        return;
     qsort(w->files, w->file_count, sizeof *w->files, by_identity);
     for (size_t i = 0; i < w->file_count; i++) {
         if (kept > 0 && same_file(&w->files[kept - 1].identity, &w->files[i].identity))

@@ -141,7 +141,7 @@ static void unit_lines(const struct squall_convert_plan *plan, struct sq_text *o
     sq_size_text(plan->peak_bytes, memory);
     sq_text_printf(out, "units: %llu to write, %llu to write again, %llu done already, %llu left as they are\n",
                    (unsigned long long)n.of[SQ_TODO_WRITE], (unsigned long long)n.of[SQ_TODO_REDO],
-                   (unsigned long long)n.of[SQ_TODO_NOTHING], (unsigned long long)(n.of[SQ_TODO_KEEP] + n.of[SQ_TODO_STRICT]));
+                   (unsigned long long)n.of[SQ_TODO_NOTHING], (unsigned long long)n.of[SQ_TODO_KEEP] + n.of[SQ_TODO_STRICT]);
     for (size_t i = 0; i < plan->unit_count; i++) {
         if (!plan->units[i].why)
             continue;

@@ -78,8 +78,8 @@ static void choose_index(struct box *box, unsigned d, uint64_t index)
 static bool parse_selection(const struct squall_array_info *info, const char *list, struct box *box)
 {
     char name[NAME_BYTES], value[VALUE_BYTES];
-    unsigned d;
-    int64_t index;
+    unsigned d = 0;
+    int64_t index = 0;
     while (*list) {
         if (!next_pair(&list, name, value) || !find_dim(info, name, &d))
             return false;
@@ -210,8 +210,8 @@ static size_t nearest_index(const double *values, size_t length, double wanted, 
 static bool parse_nearest(squall_dataset *ds, const struct squall_array_info *info, const char *list, struct box *box)
 {
     char name[NAME_BYTES], value[VALUE_BYTES];
-    unsigned d;
-    double wanted;
+    unsigned d = 0;
+    double wanted = 0;
     while (*list) {
         if (!next_pair(&list, name, value))
             return false;

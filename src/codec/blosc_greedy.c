@@ -16,10 +16,10 @@ struct search {
 };
 
 static const struct search searches[] = {
-    {ZSTD_dfast, 16, 16, 4, 1, false},  /* many values, which hardly ever return: noise */
+    {ZSTD_fast, 16, 14, 4, 1, false},   /* many values, which hardly ever return: noise */
     {ZSTD_greedy, 16, 16, 4, 3, false}, /* many values, which return: short steps */
-    {ZSTD_dfast, 14, 14, 4, 1, false},  /* few values without order: noise with gaps */
-    {ZSTD_greedy, 16, 17, 7, 3, true},  /* few values in long stretches */
+    {ZSTD_fast, 14, 14, 5, 1, false},   /* few values without order: noise with gaps */
+    {ZSTD_greedy, 15, 13, 7, 3, true},  /* few values in long stretches */
 };
 enum kind { NOISE, STEPS, GAPS, STRETCHES };
 

@@ -17,6 +17,7 @@ static bool in_colour(void)
     return isatty(STDERR_FILENO) && !(no_colour && no_colour[0]);
 }
 
+#undef complain
 bool complain(const char *format, ...)
 {
     va_list args;

@@ -140,7 +140,7 @@ double *coordinate_values(squall_dataset *ds, const char *dim, uint64_t length)
         return NULL;
     struct squall_selection all = squall_selection_all(a);
     void *raw = malloc(length * squall_type_size(info.type) + 1);
-    double *values = malloc(length * sizeof *values + 1);
+    double *values = calloc(length + 1, sizeof *values);
     if (raw && values && squall_array_read(a, &all, raw, NULL, NULL) == 0) {
         for (size_t i = 0; i < length; i++)
             values[i] = element(raw, info.type, i);

@@ -2,20 +2,21 @@
 #ifndef SQ_CLI_BOX_H
 #define SQ_CLI_BOX_H
 
+#include "options.h"
 #include "squall/squall.h"
 #include <stdbool.h>
 
 struct box {
     struct squall_selection selection;
     bool dropped[SQUALL_RANK_MAX]; /* chosen by a single index */
+    bool chosen[SQUALL_RANK_MAX];  /* named in either option */
 };
 
-/* Both texts may be NULL. Says on stderr what is wrong and returns false. */
-bool box_parse(squall_dataset *ds, squall_array *a, const char *ranges, const char *nearest, struct box *ret);
+enum { DIM_TEXT_BYTES = 16 };
+/* One without a name is called as xarray calls it: dim_0, dim_1, … by its place. */
+const char *dim_name(const struct squall_array_info *info, unsigned d, char buffer[DIM_TEXT_BYTES]);
 
-/* The 1-D coordinate of a dimension as doubles, malloc'ed; NULL where there is none. */
-double *coordinate_values(squall_dataset *ds, const char *dim, uint64_t length);
-/* Does the coordinate hold times or durations in seconds since 1970? */
-bool coordinate_is_time(squall_dataset *ds, const char *dim);
+/* Says on stderr what is wrong and returns false. */
+bool box_parse(squall_dataset *ds, squall_array *a, const struct text_list *ranges, const struct text_list *nearest, struct box *ret);
 
 #endif

@@ -1,6 +1,7 @@
-/* squall get: values of an array or of one GRIB field, as CSV or .npy. */
+/* squall get: values of an array or of one GRIB field, as CSV, JSON or .npy. */
 #include "box.h"
 #include "commands.h"
+#include "coordinate.h"
 #include "npy.h"
 #include "output.h"
 #include <errno.h>
@@ -31,7 +32,7 @@ static void print_float(FILE *out, float value)
     fputs(isnan(value) ? "nan" : text, out);
 }
 
-/* One element, in the fewest digits that read back. Text is quoted where CSV needs it. */
+/* One number, in the fewest digits that read back. */
 static void print_element(FILE *out, enum squall_type type, const void *values, size_t i)
 {
     char text[SHORT_TEXT_BYTES];
@@ -73,17 +74,17 @@ static void print_element(FILE *out, enum squall_type type, const void *values, 
         fputs(isnan(((const double *)values)[i]) ? "nan" : number_text(((const double *)values)[i], text), out);
         return;
     case SQUALL_STRING:
-        break;
+        break; /* the caller's business */
     }
-    const char *string = ((char *const *)values)[i];
-    if (!strpbrk(string, ",\"\n")) {
-        fputs(string, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *string; string++)
-        fprintf(out, *string == '"' ? "\"\"" : "%c", *string);
-    fputc('"', out);
+}
+
+static bool is_finite(enum squall_type type, const void *values, size_t i)
+{
+    if (type == SQUALL_FLOAT16)
+        return isfinite(half_to_float(((const uint16_t *)values)[i]));
+    if (type == SQUALL_FLOAT32)
+        return isfinite(((const float *)values)[i]);
+    return type != SQUALL_FLOAT64 || isfinite(((const double *)values)[i]);
 }
 
 /* What was read, and what labels its rows in CSV. */
@@ -93,8 +94,9 @@ struct block {
     unsigned rank;
     uint64_t shape[SQUALL_RANK_MAX];
     const char *dims[SQUALL_RANK_MAX];
-    double *labels[SQUALL_RANK_MAX]; /* along each dimension; NULL: indices */
-    bool is_time[SQUALL_RANK_MAX];
+    char dim_texts[SQUALL_RANK_MAX][DIM_TEXT_BYTES];
+    struct coordinate labels[SQUALL_RANK_MAX]; /* along each dimension, whole; COORDINATE_NONE: indices */
+    uint64_t start[SQUALL_RANK_MAX], step[SQUALL_RANK_MAX];
     void *values;
     size_t count;
 };
@@ -106,18 +108,44 @@ static void block_done(struct block *b)
             free(((char **)b->values)[i]);
     free(b->values);
     for (unsigned d = 0; d < b->rank; d++)
-        free(b->labels[d]);
+        coordinate_done(&b->labels[d]);
 }
 
-static void print_label(FILE *out, const struct block *b, unsigned d, uint64_t index)
+/* With quotes where CSV needs them. */
+static void print_csv_text(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++)
+        fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
+    fputc('"', out);
+}
+
+static void print_label(FILE *out, const struct block *b, unsigned d, uint64_t index, bool json)
 {
     char text[SHORT_TEXT_BYTES];
-    if (!b->labels[d])
-        fprintf(out, "%llu", (unsigned long long)index);
-    else if (b->is_time[d])
-        fputs(time_text((int64_t)b->labels[d][index], text), out);
+    const struct coordinate *c = &b->labels[d];
+    uint64_t place = b->start[d] + index * b->step[d];
+    if (c->kind == COORDINATE_NONE) {
+        fprintf(out, "%llu", (unsigned long long)place);
+        return;
+    }
+    const char *label = coordinate_label(c, place, text);
+    if (json && (c->kind == COORDINATE_TEXT || c->kind == COORDINATE_TIME))
+        print_json_string(out, label);
+    else if (json)
+        print_json_double(out, c->numbers[place]);
     else
-        fputs(number_text(b->labels[d][index], text), out);
+        print_csv_text(out, label);
+}
+
+static void next_place(const struct block *b, uint64_t *at)
+{
+    for (unsigned d = b->rank; d-- > 0 && ++at[d] == b->shape[d];)
+        at[d] = 0;
 }
 
 static void write_csv(FILE *out, const struct block *b)
@@ -128,14 +156,41 @@ static void write_csv(FILE *out, const struct block *b)
     fprintf(out, "%s\n", b->name);
     for (size_t i = 0; i < b->count && !ferror(out); i++) {
         for (unsigned d = 0; d < b->rank; d++) {
-            print_label(out, b, d, at[d]);
+            print_label(out, b, d, at[d], false);
             fputc(',', out);
         }
-        print_element(out, b->type, b->values, i);
+        if (b->type == SQUALL_STRING)
+            print_csv_text(out, ((char *const *)b->values)[i]);
+        else
+            print_element(out, b->type, b->values, i);
         fputc('\n', out);
-        for (unsigned d = b->rank; d-- > 0 && ++at[d] == b->shape[d];)
-            at[d] = 0;
+        next_place(b, at);
     }
+}
+
+/* The same rows as objects. What JSON cannot say (NaN, infinities) is null. */
+static void write_json(const struct block *b)
+{
+    uint64_t at[SQUALL_RANK_MAX] = {0};
+    for (size_t i = 0; i < b->count && !ferror(stdout); i++) {
+        fputs(i ? ",\n {" : "[\n {", stdout);
+        for (unsigned d = 0; d < b->rank; d++) {
+            print_json_string(stdout, b->dims[d]);
+            fputs(": ", stdout);
+            print_label(stdout, b, d, at[d], true);
+            fputs(", ", stdout);
+        }
+        fputs("\"value\": ", stdout);
+        if (b->type == SQUALL_STRING)
+            print_json_string(stdout, ((char *const *)b->values)[i]);
+        else if (is_finite(b->type, b->values, i))
+            print_element(stdout, b->type, b->values, i);
+        else
+            fputs("null", stdout);
+        fputc('}', stdout);
+        next_place(b, at);
+    }
+    fputs(b->count ? "\n]\n" : "[]\n", stdout);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -148,7 +203,10 @@ static int write_block(const struct arguments *a, const struct block *b)
 {
     const char *path = a->output ? a->output : "-";
     if (!strcmp(path, "-")) {
-        write_csv(stdout, b);
+        if (a->json)
+            write_json(b);
+        else
+            write_csv(stdout, b);
         return EXIT_DONE;
     }
     if (ends_with(path, ".npy"))
@@ -170,6 +228,8 @@ static int write_block(const struct arguments *a, const struct block *b)
 static bool output_is_known(const struct arguments *a)
 {
     const char *path = a->output ? a->output : "-";
+    if (a->json && strcmp(path, "-") != 0)
+        return complain("squall get: --json is for stdout; -o %s says its own format", path);
     return !strcmp(path, "-") || ends_with(path, ".npy") || ends_with(path, ".csv") ||
            complain("squall get: -o %s: FILE.npy, FILE.csv or - is wanted", path);
 }
@@ -178,7 +238,7 @@ static int get_field(const struct arguments *a, squall_context *ctx)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     squall_grib_list *list = NULL;
-    struct block b = {.type = SQUALL_FLOAT32};
+    struct block b = {.type = SQUALL_FLOAT32, .step = {1, 1}};
     int code = EXIT_FAILED;
     if (squall_grib_list_open(ctx, a->positional.items, 1, &list, &err))
         return fail_with(&err);
@@ -194,7 +254,7 @@ static int get_field(const struct arguments *a, squall_context *ctx)
     b.rank = field.rows ? 2 : 1;
     b.shape[0] = field.rows ? field.rows : field.point_count;
     b.shape[1] = field.columns;
-    b.dims[0] = field.rows ? "row" : "value";
+    b.dims[0] = field.rows ? "row" : "values";
     b.dims[1] = "column";
     b.count = field.point_count;
     b.values = malloc(field.point_count * sizeof(float) + 1);
@@ -211,7 +271,8 @@ done:
 }
 
 /* Shape and labels of what the box leaves. */
-static void label_block(squall_dataset *ds, const struct squall_array_info *info, const struct box *box, struct block *b)
+static int label_block(squall_dataset *ds, const struct squall_array_info *info, const struct box *box, struct block *b,
+                       struct squall_error *err)
 {
     b->count = 1;
     for (unsigned d = 0; d < info->rank; d++) {
@@ -219,14 +280,42 @@ static void label_block(squall_dataset *ds, const struct squall_array_info *info
         if (box->dropped[d])
             continue;
         unsigned to = b->rank++;
-        b->dims[to] = info->dims[d][0] ? info->dims[d] : "index";
+        b->dims[to] = dim_name(info, d, b->dim_texts[to]);
         b->shape[to] = box->selection.count[d];
-        b->is_time[to] = coordinate_is_time(ds, info->dims[d]);
-        double *all = coordinate_values(ds, info->dims[d], info->shape[d]);
-        for (uint64_t i = 0; all && i < b->shape[to]; i++)
-            all[i] = all[box->selection.start[d] + i * box->selection.step[d]];
-        b->labels[to] = all;
+        b->start[to] = box->selection.start[d];
+        b->step[to] = box->selection.step[d];
+        int status = coordinate_read(ds, info->dims[d], info->shape[d], &b->labels[to], err);
+        if (status)
+            return status;
     }
+    return 0;
+}
+
+/* Before an error that says that an array is not there: what was left out may have been it. */
+static void print_problems(const squall_dataset *ds)
+{
+    size_t count = ds ? squall_dataset_info(ds).problem_count : 0;
+    for (size_t i = 0; i < count; i++)
+        warn_line("%s", squall_dataset_problem(ds, i));
+}
+
+static int read_block(squall_dataset *ds, squall_array *array, const struct box *box, struct block *b, struct squall_error *err)
+{
+    struct squall_array_info info = squall_array_info(array);
+    b->name = info.name;
+    b->type = info.type;
+    int status = label_block(ds, &info, box, b, err);
+    if (status)
+        return status;
+    b->values = calloc(b->count ? b->count : 1, squall_type_size(info.type));
+    if (!b->values) {
+        *err = (struct squall_error){SQUALL_ENOMEM, 0, "out of memory for the values; choose fewer with -s"};
+        return SQUALL_ENOMEM;
+    }
+    status = squall_array_read(array, &box->selection, b->values, NULL, err);
+    if (status)
+        b->type = SQUALL_BOOL; /* what strings there are after a failure is unspecified: nothing to free */
+    return status;
 }
 
 static int get_array(const struct arguments *a, squall_context *ctx)
@@ -238,42 +327,34 @@ static int get_array(const struct arguments *a, squall_context *ctx)
     struct block b = {0};
     int code = EXIT_USAGE;
     if (squall_dataset_open(ctx, a->positional.items[0], &ds, &err) || squall_dataset_array(ds, a->positional.items[1], &array, &err)) {
+        print_problems(ds);
         code = fail_with(&err);
-    } else if (box_parse(ds, array, a->selection, a->nearest, &box)) {
-        struct squall_array_info info = squall_array_info(array);
-        b.name = info.name;
-        b.type = info.type;
-        label_block(ds, &info, &box, &b);
-        b.values = calloc(b.count ? b.count : 1, squall_type_size(info.type));
-        if (!b.values) {
-            complain("squall: out of memory for %zu values; choose fewer with -s", b.count);
-            code = EXIT_FAILED;
-        } else if (squall_array_read(array, &box.selection, b.values, NULL, &err)) {
-            b.type = SQUALL_BOOL; /* what strings there are after a failure is unspecified: nothing to free */
-            code = fail_with(&err);
-        } else {
-            code = write_block(a, &b);
-        }
+    } else if (box_parse(ds, array, &a->selection, &a->nearest, &box)) {
+        code = read_block(ds, array, &box, &b, &err) ? fail_with(&err) : write_block(a, &b);
     }
     block_done(&b);
     squall_dataset_close(ds);
     return code;
 }
 
+static bool makes_sense(const struct arguments *a)
+{
+    const char *path = a->positional.items[0];
+    if (!output_is_known(a))
+        return false;
+    if (a->field && a->positional.count != 1)
+        return complain("squall get: --field takes the place of NAME");
+    if (!a->field && a->positional.count != 2)
+        return complain("squall get: which array? squall info %s names them; or --field N for one GRIB field", path);
+    if (a->field && (a->selection.count || a->nearest.count))
+        return complain("squall get: -s and --nearest choose from an array; --field gives a field whole");
+    return true;
+}
+
 int run_get(const struct arguments *a)
 {
-    if (!output_is_known(a))
+    if (!makes_sense(a))
         return EXIT_USAGE;
-    if (a->field ? a->positional.count != 1 : a->positional.count != 2) {
-        complain(a->field ? "squall get: --field takes the place of NAME"
-                          : "squall get: which array? squall info %s names them; or --field N for one GRIB field",
-                 a->positional.items[0]);
-        return EXIT_USAGE;
-    }
-    if (a->field && (a->selection || a->nearest)) {
-        complain("squall get: -s and --nearest choose from an array; --field gives a field whole");
-        return EXIT_USAGE;
-    }
     squall_context *ctx = context_new(a);
     if (!ctx)
         return EXIT_FAILED;

@@ -17,7 +17,8 @@ const struct command commands[] = {
      "member centre edition packing bits grid points path reason.",
      NAMES("where", "print"), run_ls},
     {"get", "PATH [NAME]", 1, 2, "values of an array, or of one GRIB field",
-     "Prints values as CSV, or writes them to a file. NAME is a variable; with --field N it is left out.",
+     "Prints values as CSV, or writes them to a file. NAME is a variable; with --field N it is left out.\n"
+     "A column for each dimension that is not chosen by one index: dates as 2022-01-01T06:00:00, steps in seconds.",
      NAMES("selection", "nearest", "field", "output"), run_get},
     {"convert", "SRC... DST", 2, ANY_NUMBER, "an archive of GRIB files into one Zarr store",
      "SRC are files, folders, globs (quoted or not), or - for a list of paths on stdin. Running the same command again does only what is "

@@ -14,10 +14,11 @@ static const char *const COMMON[] = {"threads", "memory", "json", "quiet", "verb
 const struct option options[] = {
     {"where", 'w', OPTION_LIST, "KEY=VALUE,...", AT(where), "only rows whose keys have these values; a|b is either", NULL},
     {"print", 'p', OPTION_TEXT, "KEYS", AT(print_keys), "the columns, separated by commas", NULL},
-    {"selection", 's', OPTION_TEXT, "DIM=RANGE,...", AT(selection), "indices along dimensions: 3, 0:10, 0:10:2, -1", NULL},
-    {"nearest", 0, OPTION_TEXT, "COORD=VALUE,...", AT(nearest), "the index whose coordinate is nearest: lat=51.5,lon=0", NULL},
+    {"selection", 's', OPTION_LIST, "DIM=RANGE,...", AT(selection), "indices along dimensions: 3, 0:10, 0:10:2, -1; may be repeated", NULL},
+    {"nearest", 0, OPTION_LIST, "COORD=VALUE,...", AT(nearest),
+     "the index of the nearest value: lat=51.5,lon=0,init_time=2022-01-01T06:00,step=6h; may be repeated", NULL},
     {"field", 0, OPTION_COUNT, "N", AT(field), "one GRIB field by its number in `squall ls` (from 1)", NULL},
-    {"output", 'o', OPTION_TEXT, "FILE", AT(output), "FILE.npy, FILE.csv, or - for CSV on stdout (default)", NULL},
+    {"output", 'o', OPTION_TEXT, "FILE", AT(output), "FILE.npy, FILE.csv, or - for stdout (default): CSV, or JSON with --json", NULL},
     {"array", 0, OPTION_TEXT, "NAME", AT(array), "only this array", NULL},
     {"chunks", 0, OPTION_TEXT, "DIM=N,...", AT(chunks), "chunk lengths; N or all (default: one init_time, all steps, ≤ 16 MiB)", NULL},
     {"dtype", 0, OPTION_TEXT, "TYPE", AT(dtype), "float16, float32 or float64; or NAME=TYPE,...,TYPE", NULL},
@@ -125,8 +126,11 @@ static bool set_value(const struct command *c, const struct option *o, const cha
         return complain("squall %s: --%s %s: it takes %s", c->name, o->name, value, o->choices);
     switch (o->kind) {
     case OPTION_FLAG:
-        break; /* set_flag's business */
-    case OPTION_TEXT:
+        break;        /* set_flag's business */
+    case OPTION_TEXT: /* the last one would win, and what the first one said be lost unseen */
+        if (*(const char **)at)
+            return complain("squall %s: --%s is given twice (%s, %s); it takes one value, with commas where it is a list", c->name, o->name,
+                            *(const char **)at, value);
         *(const char **)at = value;
         return true;
     case OPTION_LIST:
@@ -257,8 +261,8 @@ bool arguments_parse(const struct command *c, int argc, char **argv, struct argu
 void arguments_done(struct arguments *a)
 {
     free(a->positional.items);
-    free(a->where.items);
-    free(a->select.items);
-    free(a->rename.items);
+    for (size_t i = 0; i < option_count; i++)
+        if (options[i].kind == OPTION_LIST)
+            free(((struct text_list *)(void *)((char *)a + options[i].offset))->items);
     *a = (struct arguments){0};
 }

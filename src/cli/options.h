@@ -24,7 +24,8 @@ struct arguments {
     struct text_list where;
     const char *print_keys;
     /* get */
-    const char *selection, *nearest, *output;
+    struct text_list selection, nearest;
+    const char *output;
     unsigned field; /* 0: none */
     /* bench */
     const char *array;

@@ -99,7 +99,10 @@ const char *time_text(int64_t seconds, char buffer[SHORT_TEXT_BYTES])
 {
     time_t when = (time_t)seconds;
     struct tm parts;
-    if (!gmtime_r(&when, &parts) || !strftime(buffer, SHORT_TEXT_BYTES, "%Y-%m-%dT%H:%M:%S", &parts))
+    if (gmtime_r(&when, &parts))
+        snprintf(buffer, SHORT_TEXT_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                 parts.tm_hour, parts.tm_min, parts.tm_sec);
+    else
         snprintf(buffer, SHORT_TEXT_BYTES, "%lld", (long long)seconds);
     return buffer;
 }

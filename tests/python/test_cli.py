@@ -21,6 +21,18 @@ def first_file(archive):
     return sorted(archive.iterdir())[0]
 
 
+def make_store(path, **arrays):
+    """A Zarr store of 1-D arrays, each with a dimension of its own name unless attributes are given: (values, dim, attributes)."""
+    import zarr
+
+    group = zarr.open_group(path, mode="w")
+    for name, given in arrays.items():
+        values, dim, attributes = given if isinstance(given, tuple) else (given, None, {})
+        array = group.create_array(name, shape=values.shape, dtype=values.dtype, dimension_names=[dim] if dim else None)
+        array[:] = values
+        array.attrs.update(attributes)
+
+
 def test_help_names_every_command(squall):
     text = squall("help").out
     for command in "info ls get convert status verify bench completion".split():
@@ -51,6 +63,8 @@ def test_version_is_one_line(squall):
         (["convert", "a", "b", "--strict", "--keep-going"], "exclude each other"),
         (["get", "a"], "which array?"),
         (["get", "a", "b", "-o", "x.txt"], "FILE.npy, FILE.csv or -"),
+        (["get", "a", "b", "--json", "-o", "x.csv"], "--json is for stdout"),
+        (["convert", "a", "b", "--chunks", "y=1", "--chunks", "x=1"], "--chunks is given twice"),
         (["ls", "-w", "shortName", "x"], "KEY=VALUE"),
         (["ls", "-p", "colour", "x"], "no key colour"),
         (["completion", "tcsh"], "no shell tcsh"),
@@ -117,9 +131,86 @@ def test_get_refuses_what_is_not_there(squall, archive):
     assert "has no dimension depth" in squall("get", path, "t", "-s", "depth=0", check=False).err
 
 
+def test_get_prints_json_with_null_for_what_json_cannot_say(squall, archive, tmp_path):
+    box = "init_time=0,step=1,y=0:2,x=0:3"
+    rows = json.loads(squall("get", first_file(archive), "t", "-s", box, "--json").out)
+    csv = [line.split(",") for line in squall("get", first_file(archive), "t", "-s", box).out.splitlines()[1:]]
+    assert [list(row) for row in rows] == [["y", "x", "value"]] * 6
+    np.testing.assert_array_equal([list(row.values()) for row in rows], np.array(csv, float))
+    values = np.array([1, np.nan, np.inf], "float32")
+    make_store(tmp_path / "s.zarr", v=values)
+    assert [row["value"] for row in json.loads(squall("get", tmp_path / "s.zarr", "v", "--json").out)] == [1, None, None]
+
+
+def test_dimensions_may_be_chosen_from_in_several_options_but_each_once(squall, archive):
+    path = first_file(archive)
+    whole = squall("get", path, "t", "-s", "init_time=0,step=1,y=0:2,x=0:3").out
+    assert squall("get", path, "t", "-s", "init_time=0", "-s", "step=1,y=0:2", "-s", "x=0:3").out == whole
+    for args in (["-s", "step=0,step=1"], ["-s", "step=0", "-s", "step=1"], ["-s", "step=0", "--nearest", "step=1h"]):
+        done = squall("get", path, "t", *args, check=False)
+        assert done.code == 2 and "step is chosen from twice" in done.err
+
+
 def test_nearest_finds_the_index(squall, archive):
-    out = squall("get", first_file(archive), "t", "--nearest", "step=2h,y=0,x=0,init_time=2022-01-01").out.splitlines()
-    assert len(out) == 2
+    path = first_file(archive)
+    near = squall("get", path, "t", "--nearest", "step=2h,y=0,x=0,init_time=2022-01-01").out.splitlines()
+    info = {a["name"]: a for a in json.loads(squall("info", "--json", path).out)["arrays"]}
+    places = {}
+    for dim in "yx":
+        values = squall("get", path, dim).out.splitlines()[1:]
+        places[dim] = np.argmin(np.abs([float(line.split(",")[1]) for line in values]))
+        assert len(values) == info[dim]["shape"][0]
+    box = f"init_time=0,step=2,y={places['y']},x={places['x']}"
+    assert squall("get", path, "t", "-s", box).out.splitlines() == near
+
+
+@pytest.mark.parametrize(
+    "nearest, words",
+    [
+        ("init_time=2022", "a date is wanted"),
+        ("init_time=2022010106", "a date is wanted"),
+        ("step=6", "a time with its unit"),
+        ("y=2022-01-01", "a number is wanted (m)"),
+        ("lat=51.5", "no dimension latitude; it has init_time step y x (y and x are in the units"),
+    ],
+)
+def test_nearest_takes_no_value_of_another_kind(squall, archive, nearest, words):
+    done = squall("get", first_file(archive), "t", "--nearest", nearest, check=False)
+    assert done.code == 2 and words in done.err and done.out == ""
+
+
+def test_nearest_counts_in_the_units_of_the_store(squall, tmp_path):
+    hours = np.arange(0, 48, 6)
+    make_store(
+        tmp_path / "s.zarr",
+        lead=(hours, "lead", {"units": "hours"}),
+        time=(hours, "time", {"units": "hours since 1900-01-01"}),
+        v=(hours * 10.0, "lead", {}),
+        w=(hours * 10.0, "time", {}),
+    )
+    assert squall("get", tmp_path / "s.zarr", "v", "--nearest", "lead=1d").out == "v\n240\n"
+    done = squall("get", tmp_path / "s.zarr", "w", "--nearest", "time=1900-01-02", check=False)
+    assert done.code == 2 and "a number is wanted (hours since 1900-01-01)" in done.err
+
+
+def test_text_labels_are_shown_and_chosen_by(squall, archive, tmp_path):
+    store = tmp_path / "s.zarr"
+    squall("convert", archive, store, "--stack", "variable")
+    point = "init_time=0,step=0,y=0,x=0"
+    rows = [line.split(",") for line in squall("get", store, "data", "-s", point).out.splitlines()]
+    assert rows[0] == ["variable", "data"] and len(rows) == 5
+    for name, value in rows[1:]:
+        assert squall("get", store, "data", "-s", point, "--nearest", f"variable={name}").out == f"data\n{value}\n"
+    assert [line.split(",")[0] for line in squall("get", store, "data", "-s", point + ",variable=2:").out.splitlines()[1:]] == [
+        name for name, _ in rows[3:]
+    ]
+    assert squall("get", store, "data", "--nearest", "variable=nonsense", check=False).code == 2
+
+
+def test_a_dimension_without_a_name_goes_by_its_place(squall, tmp_path):
+    make_store(tmp_path / "s.zarr", v=np.arange(3.0))
+    assert squall("get", tmp_path / "s.zarr", "v", "-s", "dim_0=1:").out == "dim_0,v\n1,1\n2,2\n"
+    assert "it has dim_0" in squall("get", tmp_path / "s.zarr", "v", "-s", "x=1", check=False).err
 
 
 def test_info_tells_the_structure_as_text_and_json(squall, archive):

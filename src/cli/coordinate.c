@@ -1,0 +1,236 @@
+/* See coordinate.h. */
+#include "coordinate.h"
+
+#include "output.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const struct {
+    const char *name;
+    double seconds;
+} SPAN_UNITS[] = {{"seconds", 1}, {"minutes", 60}, {"hours", 3600}, {"days", 86400}};
+
+static const struct {
+    const char *suffix;
+    double seconds;
+} SUFFIXES[] = {{"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+/* The text of "units" in a JSON object; "" where there is none, or it is long or has escapes: then no rule here knows it. */
+static void find_units(const char *attributes, char units[COORDINATE_UNITS_BYTES])
+{
+    static const char KEY[] = "\"units\":";
+    const char *at = strstr(attributes, KEY);
+    units[0] = 0;
+    if (!at)
+        return;
+    at += sizeof KEY - 1;
+    at += strspn(at, " ");
+    size_t length = *at == '"' ? strcspn(++at, "\"\\") : 0;
+    if (length == 0 || length >= COORDINATE_UNITS_BYTES || at[length] != '"')
+        return;
+    memcpy(units, at, length);
+    units[length] = 0;
+}
+
+static void find_kind(struct coordinate *c)
+{
+    c->kind = COORDINATE_NUMBER;
+    if (!strncmp(c->units, "seconds since 1970-01-01", 24))
+        c->kind = COORDINATE_TIME;
+    for (size_t i = 0; i < COUNT(SPAN_UNITS); i++)
+        if (!strcmp(c->units, SPAN_UNITS[i].name)) {
+            c->kind = COORDINATE_SPAN;
+            c->unit_s = SPAN_UNITS[i].seconds;
+        }
+}
+
+static double element(const void *values, enum squall_type type, size_t i)
+{
+    switch (type) {
+    case SQUALL_INT8:
+        return ((const int8_t *)values)[i];
+    case SQUALL_UINT8:
+        return ((const uint8_t *)values)[i];
+    case SQUALL_INT16:
+        return ((const int16_t *)values)[i];
+    case SQUALL_UINT16:
+        return ((const uint16_t *)values)[i];
+    case SQUALL_INT32:
+        return ((const int32_t *)values)[i];
+    case SQUALL_UINT32:
+        return ((const uint32_t *)values)[i];
+    case SQUALL_INT64:
+        return (double)((const int64_t *)values)[i];
+    case SQUALL_UINT64:
+        return (double)((const uint64_t *)values)[i];
+    case SQUALL_FLOAT32:
+        return (double)((const float *)values)[i];
+    default:
+        return ((const double *)values)[i];
+    }
+}
+
+static int read_numbers(squall_array *a, enum squall_type type, struct coordinate *c, struct squall_error *err)
+{
+    struct squall_selection all = squall_selection_all(a);
+    void *raw = malloc(c->length * squall_type_size(type) + 1);
+    c->numbers = malloc(c->length * sizeof *c->numbers + 1);
+    int status = raw && c->numbers ? squall_array_read(a, &all, raw, NULL, err) : SQUALL_ENOMEM;
+    for (size_t i = 0; !status && i < c->length; i++)
+        c->numbers[i] = element(raw, type, i);
+    free(raw);
+    return status;
+}
+
+static int read_texts(squall_array *a, struct coordinate *c, struct squall_error *err)
+{
+    struct squall_selection all = squall_selection_all(a);
+    char **texts = calloc(c->length + 1, sizeof *texts);
+    int status = texts ? squall_array_read(a, &all, texts, NULL, err) : SQUALL_ENOMEM;
+    if (status)
+        free(texts);
+    else
+        c->texts = texts;
+    return status;
+}
+
+int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err)
+{
+    struct coordinate c = {.length = length};
+    squall_array *a;
+    *ret = (struct coordinate){0};
+    if (!dim[0] || squall_dataset_array(ds, dim, &a, NULL))
+        return 0;
+    struct squall_array_info info = squall_array_info(a);
+    if (info.rank != 1 || info.shape[0] != length || info.unsupported || info.type == SQUALL_FLOAT16 || info.type == SQUALL_BOOL)
+        return 0;
+    find_units(info.attributes, c.units);
+    find_kind(&c);
+    if (info.type == SQUALL_STRING)
+        c.kind = COORDINATE_TEXT;
+    int status = info.type == SQUALL_STRING ? read_texts(a, &c, err) : read_numbers(a, info.type, &c, err);
+    if (status) {
+        if (status == SQUALL_ENOMEM && !err->message[0])
+            *err = (struct squall_error){SQUALL_ENOMEM, 0, "out of memory"};
+        coordinate_done(&c);
+        return status;
+    }
+    *ret = c;
+    return 0;
+}
+
+void coordinate_done(struct coordinate *c)
+{
+    for (uint64_t i = 0; c->texts && i < c->length; i++)
+        free(c->texts[i]);
+    free(c->texts);
+    free(c->numbers);
+    *c = (struct coordinate){0};
+}
+
+static bool parse_date(const char *text, double *ret)
+{
+    static const char *const FORMS[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H", "%Y-%m-%d"};
+    for (size_t i = 0; i < COUNT(FORMS); i++) {
+        struct tm when = {0};
+        const char *left = strptime(text, FORMS[i], &when);
+        if (left && (!*left || !strcmp(left, "Z"))) {
+            *ret = (double)timegm(&when);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nothing is no span: 0 needs no unit, all else does. */
+static bool parse_span(const char *text, double *ret_s)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text)
+        return false;
+    *ret_s = 0;
+    if (!*end)
+        return value == 0;
+    for (size_t i = 0; i < COUNT(SUFFIXES); i++)
+        if (!strcmp(end, SUFFIXES[i].suffix)) {
+            *ret_s = value * SUFFIXES[i].seconds;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_number(const char *text, double *ret)
+{
+    char *end;
+    *ret = strtod(text, &end);
+    return end != text && !*end && !isnan(*ret);
+}
+
+static bool parse_value(const struct coordinate *c, const char *dim, const char *text, double *ret)
+{
+    switch (c->kind) {
+    case COORDINATE_TIME:
+        return parse_date(text, ret) || complain("squall get: %s=%s: a date is wanted, such as 2022-01-01T06:00", dim, text);
+    case COORDINATE_SPAN:
+        if (!parse_span(text, ret))
+            return complain("squall get: %s=%s: a time with its unit is wanted, such as 6h or 90min", dim, text);
+        *ret /= c->unit_s;
+        return true;
+    default:
+        return parse_number(text, ret) || complain("squall get: %s=%s: a number is wanted%s%s%s", dim, text, c->units[0] ? " (" : "",
+                                                   c->units, c->units[0] ? ")" : "");
+    }
+}
+
+static uint64_t nearest_index(const struct coordinate *c, double wanted, bool is_longitude)
+{
+    uint64_t best = 0;
+    double least = INFINITY;
+    for (uint64_t i = 0; i < c->length; i++) {
+        double distance = fabs(c->numbers[i] - wanted);
+        if (is_longitude) {
+            distance = fmod(distance, 360);
+            distance = distance > 180 ? 360 - distance : distance;
+        }
+        if (distance < least) {
+            least = distance;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static bool equal_text(const struct coordinate *c, const char *dim, const char *text, uint64_t *ret)
+{
+    for (uint64_t i = 0; i < c->length; i++)
+        if (!strcmp(c->texts[i], text)) {
+            *ret = i;
+            return true;
+        }
+    return complain("squall get: %s=%s: there is none of that name (squall get PATH %s lists them)", dim, text, dim);
+}
+
+bool coordinate_find(const struct coordinate *c, const char *dim, const char *text, uint64_t *ret)
+{
+    double wanted = 0;
+    if (c->kind == COORDINATE_NONE || c->length == 0)
+        return complain("squall get: %s has no coordinate values to be near to; use -s %s=INDEX", dim, dim);
+    if (c->kind == COORDINATE_TEXT)
+        return equal_text(c, dim, text, ret);
+    if (!parse_value(c, dim, text, &wanted))
+        return false;
+    *ret = nearest_index(c, wanted, !strcmp(dim, "longitude"));
+    return true;
+}
+
+const char *coordinate_label(const struct coordinate *c, uint64_t index, char *buffer)
+{
+    if (c->kind == COORDINATE_TEXT)
+        return c->texts[index];
+    return c->kind == COORDINATE_TIME ? time_text((int64_t)c->numbers[index], buffer) : number_text(c->numbers[index], buffer);
+}

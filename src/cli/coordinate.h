@@ -1,0 +1,41 @@
+/*
+ * The labels along a dimension: numbers, dates, spans of time or texts, by the array of the dimension's name and its units. Which of
+ * them they are decides how a value is written in --nearest, so that a date is never taken for a number.
+ */
+#ifndef SQ_CLI_COORDINATE_H
+#define SQ_CLI_COORDINATE_H
+
+#include "squall/squall.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+enum coordinate_kind {
+    COORDINATE_NONE,   /* no 1-D array of that name and length, or none that makes labels */
+    COORDINATE_NUMBER, /* in whatever unit the array has */
+    COORDINATE_TIME,   /* seconds since 1970 */
+    COORDINATE_SPAN,   /* in seconds, minutes, hours or days */
+    COORDINATE_TEXT,
+};
+
+enum { COORDINATE_UNITS_BYTES = 64 };
+
+struct coordinate {
+    enum coordinate_kind kind;
+    uint64_t length;
+    double *numbers;
+    char **texts;
+    double unit_s;                      /* of a span */
+    char units[COORDINATE_UNITS_BYTES]; /* "" where the array has none */
+};
+
+/* An array that is there and cannot be read is an error. *ret: coordinate_done. */
+int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err);
+void coordinate_done(struct coordinate *c);
+
+/* The index that `text` means: of the nearest number, or of the equal text. Says on stderr what is wrong and returns false. */
+bool coordinate_find(const struct coordinate *c, const char *dim, const char *text, uint64_t *ret);
+
+/* For CSV: a date, a number, or the text as it is. */
+const char *coordinate_label(const struct coordinate *c, uint64_t index, char *buffer);
+
+#endif

@@ -1,8 +1,12 @@
-/* squall bench: read everything three times, report the best. Programs read the JSON: its keys stay. */
+/*
+ * squall bench: read everything three times, report the best. A GRIB file is read field by field, all else array by array.
+ * Programs read the JSON: its keys stay.
+ */
 #include "commands.h"
 #include "output.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { ROUNDS = 3 };
 
@@ -79,21 +83,32 @@ static void print_speed(const struct arguments *a, const struct squall_speed *s)
     printf("time of the threads: read %.4f s, decode %.4f s, scatter %.4f s\n", s->read_seconds, s->decode_seconds, s->scatter_seconds);
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
 int run_bench(const struct arguments *a)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     struct squall_speed best = {0};
+    const char *path = a->positional.items[0];
     squall_dataset *ds = NULL;
     squall_context *ctx = context_new(a);
     if (!ctx)
         return EXIT_FAILED;
     int code;
-    if (squall_dataset_open(ctx, a->positional.items[0], &ds, &err))
+    if (squall_dataset_open(ctx, path, &ds, &err))
         code = fail_with(&err);
-    else if (!strcmp(squall_dataset_info(ds).format, "grib") && !a->array)
+    else if (!strcmp(squall_dataset_info(ds).format, "grib") && !a->array && !is_folder(path))
         code = time_fields(ctx, a, &best);
     else
         code = time_arrays(ds, a, &best);
+    if (code == EXIT_DONE && best.points == 0) {
+        complain("squall bench: %s: nothing in it can be read (squall info %s says why)", path, path);
+        code = EXIT_FAILED;
+    }
     if (code == EXIT_DONE)
         print_speed(a, &best);
     squall_dataset_close(ds);

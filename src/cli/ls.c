@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { COLUMN_LIMIT = 40, CELL_BYTES = 256 };
@@ -23,6 +24,7 @@ struct column {
     int width; /* on a terminal; negative: left-aligned */
     bool is_text;
     void (*cell)(const struct row *r, char out[CELL_BYTES]);
+    void (*json)(const struct row *r); /* NULL: the cell */
 };
 
 #define TEXT_CELL(name, expression)                                                                                                        \
@@ -93,10 +95,7 @@ static void cell_date(const struct row *r, char out[CELL_BYTES])
     snprintf(out, CELL_BYTES, "%s", time_text(r->field->reference_time_s, text));
 }
 
-static void cell_array_type(const struct row *r, char out[CELL_BYTES])
-{
-    snprintf(out, CELL_BYTES, "%s", r->array->type_name);
-}
+TEXT_CELL(cell_array_type, r->array->type_name)
 
 static void list_lengths(const uint64_t *lengths, const char *const *dims, unsigned rank, char out[CELL_BYTES])
 {
@@ -118,40 +117,65 @@ static void cell_array_chunks(const struct row *r, char out[CELL_BYTES])
     list_lengths(r->array->chunks, NULL, r->array->rank, out);
 }
 
+static void json_lengths(const uint64_t *lengths, unsigned rank)
+{
+    putchar('[');
+    for (unsigned d = 0; d < rank; d++)
+        printf("%s%" PRIu64, d ? ", " : "", lengths[d]);
+    putchar(']');
+}
+
+/* With the names, which the text form has in the same column. */
+static void json_array_shape(const struct row *r)
+{
+    json_lengths(r->array->shape, r->array->rank);
+    fputs(", \"dims\": [", stdout);
+    for (unsigned d = 0; d < r->array->rank; d++) {
+        fputs(d ? ", " : "", stdout);
+        print_json_string(stdout, r->array->dims[d]);
+    }
+    putchar(']');
+}
+
+static void json_array_chunks(const struct row *r)
+{
+    json_lengths(r->array->chunks, r->array->rank);
+}
+
 static const struct column field_columns[] = {
-    {"number", 6, false, cell_number},
-    {"offset", 10, false, cell_offset},
-    {"size", 9, false, cell_size},
-    {"shortName", -10, true, cell_short_name},
-    {"typeOfLevel", -20, true, cell_level_type},
-    {"level", 7, true, cell_level},
-    {"step", 6, true, cell_step},
-    {"stepType", -8, true, cell_step_type},
-    {"date", -19, true, cell_date},
-    {"member", 6, true, cell_member},
-    {"packing", -12, true, cell_packing},
-    {"bits", 4, false, cell_bits},
-    {"grid", -10, true, cell_grid},
-    {"reason", -1, true, cell_reason}, /* these by default, the rest on request */
-    {"name", -30, true, cell_name},
-    {"paramId", 7, false, cell_param_id},
-    {"units", -12, true, cell_units},
-    {"cfName", -30, true, cell_cf_name},
-    {"centre", 6, false, cell_centre},
-    {"edition", 7, false, cell_edition},
-    {"points", 9, false, cell_points},
-    {"path", -1, true, cell_path},
+    {"number", 6, false, cell_number, NULL},
+    {"offset", 10, false, cell_offset, NULL},
+    {"size", 9, false, cell_size, NULL},
+    {"shortName", -10, true, cell_short_name, NULL},
+    {"typeOfLevel", -20, true, cell_level_type, NULL},
+    {"level", 7, true, cell_level, NULL},
+    {"step", 6, true, cell_step, NULL},
+    {"stepType", -8, true, cell_step_type, NULL},
+    {"date", -19, true, cell_date, NULL},
+    {"member", 6, true, cell_member, NULL},
+    {"packing", -12, true, cell_packing, NULL},
+    {"bits", 4, false, cell_bits, NULL},
+    {"grid", -10, true, cell_grid, NULL},
+    {"reason", -1, true, cell_reason, NULL}, /* these by default, the rest on request */
+    {"name", -30, true, cell_name, NULL},
+    {"paramId", 7, false, cell_param_id, NULL},
+    {"units", -12, true, cell_units, NULL},
+    {"cfName", -30, true, cell_cf_name, NULL},
+    {"centre", 6, false, cell_centre, NULL},
+    {"edition", 7, false, cell_edition, NULL},
+    {"points", 9, false, cell_points, NULL},
+    {"path", -1, true, cell_path, NULL},
 };
 enum { FIELD_COLUMNS = sizeof field_columns / sizeof *field_columns, FIELD_DEFAULTS = 14 };
 
 static const struct column array_columns[] = {
-    {"name", -24, true, cell_array_name},
-    {"type", -8, true, cell_array_type},
-    {"shape", -44, true, cell_array_shape},
-    {"chunks", -24, true, cell_array_chunks},
-    {"codecs", -30, true, cell_array_codecs},
-    {"reason", -1, true, cell_array_reason},
-    {"path", -1, true, cell_path},
+    {"name", -24, true, cell_array_name, NULL},
+    {"type", -8, true, cell_array_type, NULL},
+    {"shape", -44, true, cell_array_shape, json_array_shape},
+    {"chunks", -24, true, cell_array_chunks, json_array_chunks},
+    {"codecs", -30, true, cell_array_codecs, NULL},
+    {"reason", -1, true, cell_array_reason, NULL},
+    {"path", -1, true, cell_path, NULL},
 };
 enum { ARRAY_COLUMNS = sizeof array_columns / sizeof *array_columns, ARRAY_DEFAULTS = 6 };
 
@@ -187,6 +211,8 @@ static bool choose_columns(struct listing *l, size_t default_count)
     const char *keys = l->arguments->print_keys;
     for (size_t i = 0; !keys && i < default_count; i++)
         l->columns[l->column_count++] = &l->known[i];
+    if (!keys && l->arguments->positional.count > 1)
+        l->columns[l->column_count++] = find_column(l, "path", 4);
     while (keys && *keys) {
         size_t length = strcspn(keys, ",");
         const struct column *c = find_column(l, keys, length);
@@ -253,7 +279,9 @@ static void print_row_json(struct listing *l, const struct row *r)
         const struct column *c = l->columns[i];
         c->cell(r, cell);
         printf("%s\"%s\": ", i ? ", " : "", c->key);
-        if (c->is_text)
+        if (c->json)
+            c->json(r);
+        else if (c->is_text)
             print_json_string(stdout, strcmp(cell, "-") ? cell : NULL);
         else
             fputs(cell, stdout);
@@ -295,12 +323,34 @@ static int list_arrays(struct listing *l, squall_dataset *ds, const char *path)
     return EXIT_DONE;
 }
 
-static int list_fields(struct listing *l, squall_context *ctx)
+/* Is there a Zarr store at this path? Then the rows are arrays. */
+static bool is_store(const char *path)
 {
-    const struct text_list *paths = &l->arguments->positional;
+    char probe[4096];
+    static const char *const MARKS[] = {"zarr.json", ".zgroup", ".zarray", ".zmetadata"};
+    for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++) {
+        snprintf(probe, sizeof probe, "%s/%s", path, MARKS[i]);
+        if (access(probe, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Folders are not walked: which of their files count is convert's business. */
+static bool is_file(const char *path)
+{
+    struct stat s;
+    if (stat(path, &s) || !S_ISDIR(s.st_mode))
+        return true;
+    warn_line(is_store(path) ? "%s: a Zarr store, which is listed alone" : "%s: a folder; name the files in it, such as %s/*", path, path);
+    return false;
+}
+
+static int list_paths(struct listing *l, squall_context *ctx, const char *const *paths, size_t path_count)
+{
     struct squall_error err = SQUALL_ERROR_INIT;
     squall_grib_list *list;
-    if (squall_grib_list_open(ctx, paths->items, paths->count, &list, &err))
+    if (squall_grib_list_open(ctx, paths, path_count, &list, &err))
         return fail_with(&err);
     const char *path = NULL;
     size_t number = 0, count = squall_grib_list_count(list), problems = squall_grib_list_problem_count(list);
@@ -320,17 +370,33 @@ static int list_fields(struct listing *l, squall_context *ctx)
     return !problems ? EXIT_DONE : count ? EXIT_INPUTS : EXIT_FAILED;
 }
 
-/* Is there a Zarr store at this path? Then the rows are arrays. */
-static bool is_folder_store(squall_context *ctx, const char *path, squall_dataset **ret)
+static int list_fields(struct listing *l, squall_context *ctx)
 {
-    char probe[4096];
-    static const char *const MARKS[] = {"zarr.json", ".zgroup", ".zarray", ".zmetadata"};
-    for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++) {
-        snprintf(probe, sizeof probe, "%s/%s", path, MARKS[i]);
-        if (access(probe, F_OK) == 0)
-            return squall_dataset_open(ctx, path, ret, NULL) == 0;
-    }
-    return false;
+    const struct text_list *given = &l->arguments->positional;
+    const char **files = malloc(given->count * sizeof *files);
+    size_t count = 0;
+    for (size_t i = 0; files && i < given->count; i++)
+        if (is_file(given->items[i]))
+            files[count++] = given->items[i];
+    int code = count ? list_paths(l, ctx, files, count) : EXIT_FAILED;
+    free(files);
+    return code == EXIT_DONE && count < given->count ? EXIT_INPUTS : code;
+}
+
+static int list_store(struct listing *l, squall_context *ctx)
+{
+    const char *path = l->arguments->positional.items[0];
+    struct squall_error err = SQUALL_ERROR_INIT;
+    squall_dataset *ds;
+    l->known = array_columns;
+    l->known_count = ARRAY_COLUMNS;
+    if (!choose_columns(l, ARRAY_DEFAULTS))
+        return EXIT_USAGE;
+    if (squall_dataset_open(ctx, path, &ds, &err))
+        return fail_with(&err);
+    int code = list_arrays(l, ds, path);
+    squall_dataset_close(ds);
+    return code;
 }
 
 int run_ls(const struct arguments *a)
@@ -341,19 +407,13 @@ int run_ls(const struct arguments *a)
     static char buffer[1 << 16];
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     struct listing l = {.arguments = a, .known = field_columns, .known_count = FIELD_COLUMNS};
-    squall_dataset *ds = NULL;
     int code = EXIT_USAGE;
-    if (a->positional.count == 1 && is_folder_store(ctx, a->positional.items[0], &ds)) {
-        l.known = array_columns;
-        l.known_count = ARRAY_COLUMNS;
-        if (choose_columns(&l, ARRAY_DEFAULTS))
-            code = list_arrays(&l, ds, a->positional.items[0]);
-    } else if (choose_columns(&l, FIELD_DEFAULTS)) {
+    if (a->positional.count == 1 && is_store(a->positional.items[0]))
+        code = list_store(&l, ctx);
+    else if (choose_columns(&l, FIELD_DEFAULTS))
         code = list_fields(&l, ctx);
-    }
     if (a->json && code != EXIT_USAGE && code != EXIT_FAILED)
         fputs(l.rows ? "\n]\n" : "[]\n", stdout);
-    squall_dataset_close(ds);
     squall_context_free(ctx);
     return code;
 }

@@ -102,6 +102,40 @@ def test_ls_filters_and_chooses_columns(squall, archive):
     assert squall("ls", "-w", "step=0|2,stepType=instant", "-p", "step", first_file(archive)).out.split().count("1") == 0
 
 
+def test_ls_of_several_files_says_which_file_a_row_is_of(squall, archive):
+    paths = sorted(archive.iterdir())[:2]
+    rows = [line.split() for line in squall("ls", *paths).out.splitlines()]
+    listed = json.loads(squall("ls", "--json", *paths).out)
+    assert [row[-1] for row in rows] == [row["path"] for row in listed]
+    assert {row["path"] for row in listed} == {str(path) for path in paths}
+    assert squall("ls", "-p", "path", *paths).out.split() == [row["path"] for row in listed]
+
+
+def test_ls_of_a_store_has_a_row_an_array(squall, archive, tmp_path):
+    store = tmp_path / "s.zarr"
+    squall("convert", archive, store)
+    listed = {row["name"]: row for row in json.loads(squall("ls", "--json", store).out)}
+    assert listed["t"]["shape"] == [2, 3, 30, 20] and listed["t"]["chunks"] == [1, 3, 30, 20]
+    assert listed["t"]["dims"] == ["init_time", "step", "y", "x"] and listed["t"]["type"] == "float32"
+    done = squall("ls", store, first_file(archive), check=False)
+    assert done.code == 3 and f"{store}: a Zarr store, which is listed alone" in done.err and done.out
+    (store / "zarr.json").write_text("{")
+    done = squall("ls", store, check=False)
+    assert done.code == 1 and "zarr.json" in done.err and done.out == ""
+
+
+def test_a_type_that_is_not_read_is_shown_as_what_it_is(squall, tmp_path):
+    make_store(tmp_path / "s.zarr", v=np.zeros(2, "complex64"))
+    assert json.loads(squall("ls", "--json", tmp_path / "s.zarr").out)[0]["type"] == "complex64"
+    assert json.loads(squall("info", "--json", tmp_path / "s.zarr").out)["arrays"][0]["type"] == "complex64"
+    assert "complex64" in squall("info", tmp_path / "s.zarr").out.splitlines()[3]
+
+
+def test_ls_of_a_folder_says_what_to_name(squall, archive):
+    done = squall("ls", archive, check=False)
+    assert done.code == 1 and f"{archive}: a folder; name the files in it, such as {archive}/*" in done.err
+
+
 def test_get_writes_a_field_that_ecCodes_agrees_with(squall, archive, tmp_path):
     import eccodes
 
@@ -232,6 +266,14 @@ def test_bench_reports_the_keys_that_programs_read(squall, archive):
     assert {"bytes", "points", "seconds", "points_per_second", "bytes_per_second"} <= set(speed)
     fields = len(squall("ls", first_file(archive)).out.splitlines())
     assert speed["points"] == fields * 600
+
+
+def test_bench_reads_folders_and_refuses_what_holds_nothing_to_read(squall, archive, tmp_path):
+    speed = json.loads(squall("bench", archive, "--json").out)
+    assert speed["points"] >= 2 * 3 * 4 * 600
+    make_store(tmp_path / "s.zarr", v=np.zeros(2, "complex64"))
+    done = squall("bench", tmp_path / "s.zarr", check=False)
+    assert done.code == 1 and "nothing in it can be read" in done.err and done.out == ""
 
 
 def test_completion_is_valid_bash(squall):

@@ -10,7 +10,8 @@ void print_usage(FILE *out)
     for (size_t i = 0; i < command_count; i++)
         fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].summary);
     fputs("\nsquall help COMMAND tells more. Exit codes: 0 done, 1 failed, 2 usage, 3 done but some inputs were bad or ignored,\n"
-          "4 refused (in use, or planned differently), 5 damage found, 130 interrupted.\n",
+          "4 refused (in use, or planned differently), 5 damage found, 130 or 143 interrupted.\n"
+          "squall --version tells the version.\n",
           out);
 }
 
@@ -27,7 +28,8 @@ void print_command_help(FILE *out, const struct command *c)
 {
     fprintf(out, "usage: squall %s %s [OPTIONS]\n\n%s\n", c->name, c->operands, c->description);
     for (int common = 0; common < 2; common++) {
-        fputs(common ? "\nEverywhere:\n" : "\n", out);
+        if (common || c->option_names)
+            fputs(common ? "\nEverywhere:\n" : "\n", out);
         for (size_t i = 0; i < option_count; i++)
             if (option_belongs(&options[i], c) && option_is_common(&options[i]) == common)
                 print_option(out, &options[i]);
@@ -47,19 +49,26 @@ static void print_roff(FILE *out, const char *text)
     }
 }
 
+static void print_man_option(FILE *out, const struct option *o)
+{
+    fputs(".TP\n", out);
+    if (o->letter)
+        fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
+    fprintf(out, "\\fB\\-\\-");
+    print_roff(out, o->name);
+    fprintf(out, "\\fR %s\n", o->argument ? o->argument : "");
+    print_roff(out, o->help);
+    fputc('\n', out);
+}
+
 static void print_man_command(FILE *out, const struct command *c)
 {
     fprintf(out, ".SS squall %s %s\n", c->name, c->operands);
-    print_roff(out, c->description[0] ? c->description : c->summary);
+    print_roff(out, c->description);
     fputc('\n', out);
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *o = &options[i];
-        if (!option_belongs(o, c) || option_is_common(o))
-            continue;
-        fprintf(out, ".TP\n\\fB\\-\\-%s\\fR %s\n", o->name, o->argument ? o->argument : "");
-        print_roff(out, o->help);
-        fputc('\n', out);
-    }
+    for (size_t i = 0; i < option_count; i++)
+        if (option_belongs(&options[i], c) && !option_is_common(&options[i]))
+            print_man_option(out, &options[i]);
 }
 
 static void print_man(FILE *out)
@@ -73,11 +82,8 @@ static void print_man(FILE *out)
         print_man_command(out, &commands[i]);
     fputs(".SH OPTIONS EVERYWHERE\n", out);
     for (size_t i = 0; i < option_count; i++)
-        if (option_is_common(&options[i])) {
-            fprintf(out, ".TP\n\\fB\\-\\-%s\\fR %s\n", options[i].name, options[i].argument ? options[i].argument : "");
-            print_roff(out, options[i].help);
-            fputc('\n', out);
-        }
+        if (option_is_common(&options[i]))
+            print_man_option(out, &options[i]);
     fputs(".SH EXIT STATUS\n0 done; 1 failed; 2 usage; 3 done, but some inputs were bad or ignored; 4 refused (in use, or planned "
           "differently);\n"
           "5 damage found; 130 or 143 interrupted (a conversion goes on when the same command is run again).\n",
@@ -125,11 +131,24 @@ static void complete_bash(void)
     puts("        esac\n    fi\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\ncomplete -o default -F _squall squall");
 }
 
+/* Within single quotes; `quote` is how the shell writes one there. */
+static void print_quoted(const char *text, const char *quote)
+{
+    for (; *text; text++)
+        if (*text == '\'')
+            fputs(quote, stdout);
+        else
+            putchar(*text);
+}
+
 static void complete_zsh(void)
 {
     puts("#compdef squall\nif (( CURRENT == 2 )); then\n    local -a commands=(");
-    for (size_t i = 0; i < command_count; i++)
-        printf("        '%s:%s'\n", commands[i].name, commands[i].summary);
+    for (size_t i = 0; i < command_count; i++) {
+        printf("        '%s:", commands[i].name);
+        print_quoted(commands[i].summary, "'\\''");
+        puts("'");
+    }
     puts("    )\n    _describe command commands\n    return\nfi\ncase $words[2] in");
     for (size_t i = 0; i < command_count; i++) {
         printf("%s) _arguments '*:file:_files'", commands[i].name);
@@ -144,11 +163,17 @@ static void complete_zsh(void)
 static void complete_fish(void)
 {
     for (size_t i = 0; i < command_count; i++) {
-        printf("complete -c squall -n __fish_use_subcommand -a %s -d '%s'\n", commands[i].name, commands[i].summary);
-        for (size_t k = 0; k < option_count; k++)
-            if (option_belongs(&options[k], &commands[i]))
-                printf("complete -c squall -n '__fish_seen_subcommand_from %s' -l %s%s -d '%s'\n", commands[i].name, options[k].name,
-                       options[k].argument ? " -r" : "", options[k].help);
+        printf("complete -c squall -n __fish_use_subcommand -a %s -d '", commands[i].name);
+        print_quoted(commands[i].summary, "\\'");
+        puts("'");
+        for (size_t k = 0; k < option_count; k++) {
+            if (!option_belongs(&options[k], &commands[i]))
+                continue;
+            printf("complete -c squall -n '__fish_seen_subcommand_from %s' -l %s%s -d '", commands[i].name, options[k].name,
+                   options[k].argument ? " -r" : "");
+            print_quoted(options[k].help, "\\'");
+            puts("'");
+        }
     }
 }
 

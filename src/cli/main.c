@@ -10,7 +10,9 @@ enum { ANY_NUMBER = 1 << 30 };
 
 const struct command commands[] = {
     {"info", "PATH", 1, 1, "what a file or store is: dimensions, variables, attributes",
-     "Opens a Zarr store or a GRIB file and prints its structure; no data are read.", NULL, run_info},
+     "Opens a Zarr store, a GRIB file, or a folder of GRIB files as one dataset, and prints its structure; no data are read.\n"
+     "With -v the fill value and attributes of each array, too.",
+     NULL, run_info},
     {"ls", "PATH...", 1, ANY_NUMBER, "a line per array, or per GRIB field",
      "Lists the fields of GRIB files, or the arrays of Zarr stores. On a terminal a line with the columns' names comes first.\n"
      "Keys for -w and -p: number offset size shortName name paramId units cfName typeOfLevel level stepType step date\n"
@@ -36,7 +38,8 @@ const struct command commands[] = {
      NAMES("array"), run_bench},
     {"completion", "bash|zsh|fish", 1, 1, "completion for a shell", "For example: squall completion bash > /etc/bash_completion.d/squall",
      NULL, run_completion},
-    {"help", "[COMMAND]", 0, 1, "this text, or a command's", "", NAMES("man"), run_help},
+    {"help", "[COMMAND]", 0, 1, "this text, or a command's", "Prints what the commands are, or what one of them takes.", NAMES("man"),
+     run_help},
 };
 const size_t command_count = sizeof commands / sizeof *commands;
 

@@ -287,10 +287,19 @@ def test_completion_is_valid_bash(squall):
     assert words.strip() == "--chunks"
 
 
+@pytest.mark.parametrize("shell, quote", [("zsh", "'\\''"), ("fish", "\\'")])
+def test_completion_quotes_apostrophes(squall, shell, quote):
+    script = squall("completion", shell).out
+    assert f"this text, or a command{quote}s" in script
+    for line in script.replace(quote, "").splitlines():
+        assert line.count("'") % 2 == 0, line
+
+
 def test_the_manual_page_has_every_option(squall):
     page = squall("help", "--man").out
     for option in "chunks codec select coarsen overwrite threads".split():
         assert f"\\-\\-{option}" in page
+    assert "\\fB\\-o\\fR, \\fB\\-\\-output\\fR FILE" in page
 
 
 def test_a_full_stdout_is_an_error(squall, archive):

@@ -124,13 +124,6 @@ def test_ls_of_a_store_has_a_row_an_array(squall, archive, tmp_path):
     assert done.code == 1 and "zarr.json" in done.err and done.out == ""
 
 
-def test_a_type_that_is_not_read_is_shown_as_what_it_is(squall, tmp_path):
-    make_store(tmp_path / "s.zarr", v=np.zeros(2, "complex64"))
-    assert json.loads(squall("ls", "--json", tmp_path / "s.zarr").out)[0]["type"] == "complex64"
-    assert json.loads(squall("info", "--json", tmp_path / "s.zarr").out)["arrays"][0]["type"] == "complex64"
-    assert "complex64" in squall("info", tmp_path / "s.zarr").out.splitlines()[3]
-
-
 def test_ls_of_a_folder_says_what_to_name(squall, archive):
     done = squall("ls", archive, check=False)
     assert done.code == 1 and f"{archive}: a folder; name the files in it, such as {archive}/*" in done.err

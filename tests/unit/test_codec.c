@@ -192,8 +192,8 @@ static void full_search_is_libblosc_byte_for_byte(void **state)
         for (unsigned content = i % 2; content < CONTENT_COUNT; content += 2) {
             uint8_t *bytes = make_bytes((enum content)content, sizes[i]);
             for (int shuffle = 0; shuffle < 3; shuffle++) {
-                for (unsigned t = 0; t < sizeof typesizes / sizeof *typesizes; t++) {
-                    check_same_as_libblosc(scratch, "zstd", t % 2 ? 1 : 5, shuffle, typesizes[t], 0, bytes, sizes[i]);
+                for (unsigned t = (i + content / 2) % 2; t < sizeof typesizes / sizeof *typesizes; t += 2) {
+                    check_same_as_libblosc(scratch, "zstd", t % 3 ? 1 : 5, shuffle, typesizes[t], 0, bytes, sizes[i]);
                     check_same_as_libblosc(scratch, "lz4", 5, shuffle, typesizes[t], 0, bytes, sizes[i]);
                 }
             }
@@ -206,7 +206,7 @@ static void full_search_is_libblosc_byte_for_byte(void **state)
 static void every_level_is_libblosc_byte_for_byte(void **state)
 {
     (void)state;
-    static const size_t some[] = {100000, 1234568, 2621440};
+    static const size_t some[] = {100000, 1234568, 2200000};
     struct sq_codec_scratch *scratch = sq_codec_scratch_new();
     for (unsigned i = 0; i < 3; i++) {
         for (int clevel = 0; clevel <= 9; clevel++) {
@@ -226,11 +226,11 @@ static void a_block_size_asked_for_is_libblosc_byte_for_byte(void **state)
     (void)state;
     static const int blocksizes[] = {1, 100, 128, 1000, 4096, 65536, 300000, 5000000};
     struct sq_codec_scratch *scratch = sq_codec_scratch_new();
-    uint8_t *bytes = make_bytes(HALF_NOISE, 1000000);
+    uint8_t *bytes = make_bytes(HALF_NOISE, 400000);
     for (unsigned b = 0; b < sizeof blocksizes / sizeof *blocksizes; b++) {
         for (int typesize = 1; typesize <= 8; typesize *= 2) {
-            check_same_as_libblosc(scratch, "zstd", 1, 1, typesize, blocksizes[b], bytes, 1000000);
-            check_same_as_libblosc(scratch, "lz4", 5, 1, typesize, blocksizes[b], bytes, 1000000);
+            check_same_as_libblosc(scratch, "zstd", 1, 1, typesize, blocksizes[b], bytes, 400000);
+            check_same_as_libblosc(scratch, "lz4", 5, 1, typesize, blocksizes[b], bytes, 400000);
             check_same_as_libblosc(scratch, "lz4", 5, 0, typesize, blocksizes[b], bytes, 99999);
         }
     }

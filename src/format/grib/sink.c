@@ -39,6 +39,8 @@ static void expand(struct sq_grib_sink *sink)
     size_t width = value_bytes(sink), used;
     const uint8_t *bitmap = sink->bitmap + sink->at / 8;
     size_t bytes = (sink->point_count - sink->at) / 8;
+    if (bytes == 0)
+        return; /* a field without points has no destination either */
     void *dst = sink->dst + sink->at * width;
     size_t done;
     if (sink->output == SQ_GRIB_FLOAT32)

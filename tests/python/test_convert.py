@@ -274,6 +274,52 @@ def test_another_layout_is_refused_and_the_setting_named(squall, small, store):
     assert files(store, records=True) == before
 
 
+def convert_runs(squall, source, store, runs, **kwargs):
+    for n in runs:
+        archive.write(archive.path_of(source, n), archive.run(n, **kwargs))
+    return squall("convert", source, store, check=False)
+
+
+def test_a_store_begins_with_one_run(squall, tmp_path, store):
+    source = tmp_path / "in"
+    for runs in ([0], [1], [2, 3], [6]):
+        assert convert_runs(squall, source, store, runs).code == 0
+    ds = opened(store)
+    assert ds.chunk_exists.values.tolist() == [True, True, True, True, False, False, True]
+    check_values(ds, sorted(source.iterdir()))
+
+
+def test_an_append_that_would_space_the_runs_anew_is_refused(squall, tmp_path, store):
+    source = tmp_path / "in"
+    assert convert_runs(squall, source, store, [0, 2]).code == 0  # 12 hours apart
+    before = files(store, records=True)
+    done = convert_runs(squall, source, store, [3, 4, 5])  # every 6 hours
+    assert done.code == 4, done.err
+    assert "would have to move" in done.err
+    assert files(store, records=True) == before
+    hourly = tmp_path / "every.zarr"
+    squall("convert", archive.path_of(source, 0), archive.path_of(source, 2), hourly, "--every", "6h")
+    assert opened(hourly).chunk_exists.values.tolist() == [True, False, True]
+    squall("convert", source, hourly, "--every", "6h")
+    squall("convert", source, hourly)  # the store's own cadence holds
+    assert opened(hourly).chunk_exists.values.tolist() == [True, False, True, True, True, True]
+
+
+def test_what_the_store_was_not_made_for_is_ignored_and_named(squall, tmp_path, store):
+    source = tmp_path / "in"
+    assert convert_runs(squall, source, store, [2, 3, 4], names=("t", "r")).code == 0
+    before = files(store)
+    done = convert_runs(squall, source, store, [1], names=("t", "r"))  # before its first run
+    assert done.code == 3 and "2024-02-28T06:00" in done.err, done.err
+    done = convert_runs(squall, source, store, [5], names=("t", "r", "u"), steps=range(4))  # a variable and a step more
+    assert done.code == 3 and "u10" in done.err, done.err
+    ds = opened(store)
+    assert "u10" not in ds and ds.sizes["step"] == 3 and ds.chunk_exists.values.tolist() == [True] * 4
+    after = files(store)
+    assert all(after[p] == before[p] for p in before if "/c/" in p and not p.startswith(("init_time", "valid_time")))
+    assert squall("convert", source, store).code == 0  # known by now
+
+
 def test_overwrite_replaces_a_store_of_ours_and_nothing_else(squall, small, tmp_path, store):
     squall("convert", small, store)
     squall("convert", small, store, "--dtype", "float16", "--overwrite")
@@ -601,35 +647,40 @@ def test_verify_without_records_decodes(squall, small, tmp_path):
     assert len(report["absent"]) == 1 and "0/1" in report["absent"][0]
 
 
-# ---- larger archives, made by other people's tool ----------------------------------------------------------------------------------------
+# ---- archives like the UK model's ------------------------------------------------------------------------------------------------------
 
 
-def make_ukv(shared, folder, *options):
-    subprocess.run([sys.executable, shared / "tools" / "make_ukv_archive.py", folder, *options], check=True, capture_output=True)
+def made(maker, folder, *options):
+    subprocess.run([*map(str, maker), folder, *map(str, options)], check=True, capture_output=True)
     return folder
 
 
 @pytest.fixture(scope="module")
-def ukv(tmp_path_factory, shared):
-    return make_ukv(shared, tmp_path_factory.mktemp("ukv") / "archive", "--inits", "2", "--steps", "2", "--vars", "17")
+def ukv(tmp_path_factory, support):
+    return made([support / "make_archive"], tmp_path_factory.mktemp("ukv") / "archive", "--inits", 2, "--steps", 2, "--vars", 17)
 
 
 @pytest.fixture(scope="module")
-def few(tmp_path_factory, shared):
-    """The same with fewer variables, for what is done many times over."""
-    return make_ukv(shared, tmp_path_factory.mktemp("few") / "archive", "--inits", "4", "--steps", "2", "--vars", "4")
+def few(tmp_path_factory, support):
+    """The same, less of it, for what is done many times over."""
+    return made(
+        [support / "make_archive"], tmp_path_factory.mktemp("few") / "archive", "--inits", 5, "--steps", 4, "--vars", 4, "--ny", 352
+    )
 
 
-@pytest.fixture(scope="module")
-def traps(tmp_path_factory, shared):
-    return make_ukv(shared, tmp_path_factory.mktemp("traps") / "archive", "--inits", "6", "--steps", "2", "--vars", "10", "--traps")
+@pytest.fixture(scope="module", params=["ours", "ecCodes'"])
+def traps(request, tmp_path_factory, support):
+    """Made by our own writer, and by a tool that lets ecCodes write."""
+    maker = [support / "make_archive"]
+    if request.param != "ours":
+        maker = [sys.executable, request.getfixturevalue("shared") / "tools" / "make_ukv_archive.py"]
+    return made(maker, tmp_path_factory.mktemp("traps") / "archive", "--inits", 6, "--steps", 2, "--vars", 10, "--traps")
 
 
 def check_ukv(ds, folder):
-    names = {"10si": "si10", "10wdir": "wdir10"}
     count = 0
     for name, _, start, hours, values in archive.decoded(sorted(folder.glob("*.grib"))):
-        stored = ds[names.get(name, name)].sel(init_time=start, step=hours * STEP)
+        stored = ds[name].sel(init_time=start, step=hours * STEP)
         np.testing.assert_array_equal(stored, values.astype("float32"))
         count += 1
     return count

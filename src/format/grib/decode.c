@@ -172,6 +172,8 @@ int sq_grib_decode(const uint8_t *message, size_t size, const struct sq_grib_fra
     uint64_t wanted = values_wanted(sink.kernels, sink.bitmap, grid->point_count);
     SQ_TRY(check_values(&packed, frame->edition, wanted, err));
     packed.value_count = wanted;
+    if (grid->point_count == 0)
+        return 0;
 
     size_t value_bytes = output == SQ_GRIB_FLOAT32 ? sizeof(float) : sizeof(double);
     bool columnar = grid->rectangular && sq_grib_scan_order_is_columnar(grid->scanning_mode);

@@ -10,6 +10,8 @@
 #include <string.h>
 
 enum {
+    COMPLEX = 2,
+    SPATIAL_DIFFERENCING = 3,
     IEEE = 4,
     SIMPLE_1 = 1000, /* edition 1 */
     SECOND_ORDER_1 = 1001,
@@ -23,36 +25,43 @@ enum {
     WIDEST_BITS = 32,
 };
 
+/* What bounds X, the packed integers. */
+enum bound { NOTHING, BITS, WHOLE_BYTES };
+
 struct kind {
     uint16_t template_number;
     const char *name;
-    const char *unsupported;
+    sq_grib_unpack *unpack;  /* NULL: see unsupported */
+    enum bound bound;        /* of X: the image of a JPEG has its own depth, sums of complex packing have no bound */
+    bool side_by_side;       /* values lie one behind the other, each in its bits */
+    const char *unsupported; /* why it is not read */
 };
 
 static const struct kind kinds[] = {
-    {0, "grid_simple", NULL},
-    {1, "grid_simple_matrix", "a matrix of values at each point"},
-    {2, "grid_complex", NULL},
-    {3, "grid_complex_spatial_differencing", NULL},
-    {IEEE, "grid_ieee", NULL},
-    {40, "grid_jpeg", NULL},
-    {40000, "grid_jpeg", NULL},
-    {41, "grid_png", NULL},
-    {40010, "grid_png", NULL},
-    {42, "grid_ccsds", NULL},
-    {50, "spectral_simple", "spectral coefficients"},
-    {51, "spectral_complex", "spectral coefficients"},
-    {53, "bifourier_complex", "bi-Fourier coefficients"},
-    {61, "grid_simple_log_preprocessing", "logarithmic pre-processing"},
-    {200, "grid_run_length", "run length packing with level values"},
-    {50000, "spectral_ieee", "spectral coefficients"},
-    {50001, "grid_second_order", "second-order packing"},
-    {50002, "grid_second_order", "second-order packing"},
+    {0, "grid_simple", sq_grib_unpack_simple, BITS, true, NULL},
+    {1, "grid_simple_matrix", NULL, NOTHING, false, "a matrix of values at each point"},
+    {COMPLEX, "grid_complex", sq_grib_unpack_complex, NOTHING, false, NULL},
+    {SPATIAL_DIFFERENCING, "grid_complex_spatial_differencing", sq_grib_unpack_complex, NOTHING, false, NULL},
+    {IEEE, "grid_ieee", sq_grib_unpack_ieee, NOTHING, true, NULL},
+    {40, "grid_jpeg", sq_grib_unpack_jpeg, NOTHING, false, NULL},
+    {40000, "grid_jpeg", sq_grib_unpack_jpeg, NOTHING, false, NULL},
+    {41, "grid_png", sq_grib_unpack_png, WHOLE_BYTES, false, NULL},
+    {40010, "grid_png", sq_grib_unpack_png, WHOLE_BYTES, false, NULL},
+    {42, "grid_ccsds", sq_grib_unpack_ccsds, BITS, false, NULL},
+    {50, "spectral_simple", NULL, NOTHING, false, "spectral coefficients"},
+    {51, "spectral_complex", NULL, NOTHING, false, "spectral coefficients"},
+    {53, "bifourier_complex", NULL, NOTHING, false, "bi-Fourier coefficients"},
+    {61, "grid_simple_log_preprocessing", NULL, NOTHING, false, "logarithmic pre-processing"},
+    {200, "grid_run_length", NULL, NOTHING, false, "run length packing with level values"},
+    {SIMPLE_1, "grid_simple", sq_grib_unpack_simple, BITS, true, NULL},
+    {50000, "spectral_ieee", NULL, NOTHING, false, "spectral coefficients"},
+    {50001, "grid_second_order", NULL, NOTHING, false, "second-order packing"},
+    {50002, "grid_second_order", NULL, NOTHING, false, "second-order packing"},
 };
 
 static const struct kind *kind_of(uint16_t template_number)
 {
-    static const struct kind unknown = {UINT16_MAX, "unknown", "an unknown data representation template"};
+    static const struct kind unknown = {UINT16_MAX, "unknown", NULL, NOTHING, false, "an unknown data representation template"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].template_number == template_number)
             return &kinds[i];
@@ -169,20 +178,22 @@ int sq_grib_packing_of(const struct sq_grib_found *found, struct sq_grib_packing
     return 0;
 }
 
-/* What bounds X: the image of a JPEG has its own depth, sums of complex packing have none. */
+/* The bits that no X exceeds; 0: that is not known. */
 static unsigned bits_of(const struct sq_grib_packing *p)
 {
-    switch (p->template_number) {
-    case 0:
-    case 42:
-    case SIMPLE_1:
+    switch (kind_of(p->template_number)->bound) {
+    case BITS:
         return p->bits_per_value;
-    case 41:
-    case 40010:
+    case WHOLE_BYTES:
         return (p->bits_per_value + 7u) / 8 * 8;
     default:
         return 0;
     }
+}
+
+static bool is_complex(const struct sq_grib_packing *p)
+{
+    return p->template_number == COMPLEX || p->template_number == SPATIAL_DIFFERENCING;
 }
 
 static struct sq_grib_scale scale_of(const struct sq_grib_packing *p)
@@ -192,8 +203,8 @@ static struct sq_grib_scale scale_of(const struct sq_grib_packing *p)
 
 bool sq_grib_packing_range(const struct sq_grib_packing *packing, double *ret_least, double *ret_greatest)
 {
-    unsigned bits = bits_of(packing), number = packing->template_number;
-    bool constant = packing->bits_per_value == 0 && number != IEEE && number != 2 && number != 3;
+    unsigned bits = bits_of(packing);
+    bool constant = packing->bits_per_value == 0 && !is_complex(packing);
     if (packing->unsupported || (bits == 0 && !constant))
         return false;
     struct sq_grib_scale s = scale_of(packing);
@@ -242,7 +253,46 @@ int sq_grib_packed_of(const uint8_t *message, size_t size, const struct sq_grib_
     p.data_offset = frame->section[7].offset + head_bytes;
     p.scale = scale_of(&p.packing);
     p.value_count = p.packing.value_count;
+    p.unpack = kind_of(p.packing.template_number)->unpack;
+    p.is_constant = p.packing.bits_per_value == 0 && !is_complex(&p.packing);
     p.all_missing = frame->edition == 1 && p.packing.binary_scale == E_MISSING;
     *ret = p;
+    return 0;
+}
+
+int sq_grib_decode_check(const struct sq_grib_packing *packing, const struct sq_grib_frame *frame, const struct sq_grib_grid *grid,
+                         struct squall_error *err)
+{
+    unsigned long long points = grid->point_count, values = packing->value_count;
+    uint64_t head_bytes = frame->edition == 1 ? BDS_HEAD_BYTES : SECTION7_HEAD_BYTES, data_bytes = frame->section[7].size_bytes;
+    if (packing->unsupported)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "packing %s (%s%u): %s", packing->name,
+                        frame->edition == 1 ? "edition 1, " : "template 5.", packing->template_number, packing->unsupported);
+    if (grid->unsupported)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "grid %s: %s", grid->type_name, grid->unsupported);
+    if (points > SQ_GRIB_POINT_LIMIT)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "%llu points in one field; %llu are the most", points,
+                        (unsigned long long)SQ_GRIB_POINT_LIMIT);
+    if (grid->rectangular && (uint64_t)grid->rows * grid->columns != points)
+        return sq_error(err, SQUALL_ECORRUPT, "grid of %u × %u, but %llu points", grid->rows, grid->columns, points);
+    if (packing->bits_per_value && !isfinite(packing->reference_value))
+        return sq_error(err, SQUALL_ECORRUPT, "a reference value that is not finite, for %llu values", values);
+    if (data_bytes < head_bytes)
+        return sq_error(err, SQUALL_ECORRUPT, "data section at byte %llu of the message: %llu bytes",
+                        (unsigned long long)frame->section[7].offset, (unsigned long long)data_bytes);
+    if (kind_of(packing->template_number)->side_by_side && packing->bits_per_value &&
+        values * packing->bits_per_value > (data_bytes - head_bytes) * 8)
+        return sq_error(err, SQUALL_ECORRUPT, "%llu values of %u bits in a data section of %llu bytes at byte %llu of the message", values,
+                        packing->bits_per_value, (unsigned long long)data_bytes, (unsigned long long)frame->section[7].offset);
+    if (packing->has_bitmap) {
+        if (frame->section[6].size_bytes < SQ_GRIB_BITMAP_HEAD_BYTES ||
+            points > (frame->section[6].size_bytes - SQ_GRIB_BITMAP_HEAD_BYTES) * 8)
+            return sq_error(err, SQUALL_ECORRUPT, "bitmap section at byte %llu of the message: %llu bytes for %llu points",
+                            (unsigned long long)frame->section[6].offset, (unsigned long long)frame->section[6].size_bytes, points);
+        return 0;
+    }
+    bool agree = frame->edition != 1 ? values == points : packing->bits_per_value == 0 || values >= points;
+    if (!agree)
+        return sq_error(err, SQUALL_ECORRUPT, "%llu values for the grid's %llu points, without a bitmap", values, points);
     return 0;
 }

@@ -8,6 +8,17 @@
 #include "format/grib/decode.h"
 #include "format/grib/kernels.h"
 
+enum { SQ_GRIB_BITMAP_HEAD_BYTES = 6 }; /* both editions: the bits begin at octet 7 */
+
+struct sq_grib_packed;
+struct sq_grib_scratch;
+struct sq_grib_sink;
+/* Put every value of the field into the sink, or fail. Constant fields come here of complex packing only. */
+typedef int sq_grib_unpack(const struct sq_grib_packed *packed, struct sq_grib_scratch *scratch, struct sq_grib_sink *sink,
+                           struct squall_error *err);
+sq_grib_unpack sq_grib_unpack_simple, sq_grib_unpack_complex, sq_grib_unpack_ieee, sq_grib_unpack_png, sq_grib_unpack_jpeg,
+    sq_grib_unpack_ccsds;
+
 /* One field's packed data, its sections' bounds checked. */
 struct sq_grib_packed {
     struct sq_grib_packing packing;
@@ -18,7 +29,9 @@ struct sq_grib_packed {
     size_t data_bytes;
     uint64_t data_offset; /* of data in the message, for errors */
     uint64_t value_count; /* to be unpacked */
-    bool all_missing;     /* edition 1: a field without values, marked by E = -32767 */
+    sq_grib_unpack *unpack;
+    bool is_constant; /* all values are R as it is */
+    bool all_missing; /* edition 1: a field without values, marked by E = -32767 */
 };
 
 /* The values that one block holds: it and its scaled copy stay in the first cache. */
@@ -60,12 +73,6 @@ struct sq_grib_scratch {
 
 /* At least size_bytes in the buffer; what was in it is lost. */
 int sq_grib_buffer_reserve(struct sq_grib_buffer *buffer, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
-
-/* Put every value of the field into the sink, or fail. Values are never constant (0 bits) here, except for complex packing. */
-typedef int sq_grib_unpack(const struct sq_grib_packed *packed, struct sq_grib_scratch *scratch, struct sq_grib_sink *sink,
-                           struct squall_error *err);
-sq_grib_unpack sq_grib_unpack_simple, sq_grib_unpack_complex, sq_grib_unpack_ieee, sq_grib_unpack_png, sq_grib_unpack_jpeg,
-    sq_grib_unpack_ccsds;
 
 /* Values of one width from a bit on, straight through: simple packing, and a row of a PNG image. All bits lie inside size_bytes. */
 void sq_grib_unpack_run(const uint8_t *bytes, size_t size_bytes, uint64_t first_bit, unsigned width, uint64_t count,

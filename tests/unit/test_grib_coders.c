@@ -367,6 +367,28 @@ static void an_image_that_its_bytes_cannot_hold_is_refused_before_memory_is_aske
     field_done(&f);
 }
 
+static void images_need_memory_once(void **state)
+{
+    (void)state;
+    static uint32_t x[600];
+    float dst[600];
+    uint64_t seed = 9;
+    make_values(x, 600, NOISE, 16, &seed);
+    struct field f = png_make(x, 20, 30, 16, 16, -1);
+    struct sq_grib_scratch *own = sq_grib_scratch_new();
+    for (long after = 0; after < 2; after++) { /* the joined stream; it, and then the rows */
+        sq_fail_allocation(after);
+        assert_int_equal(field_decode(&f, false, own, SQ_GRIB_FLOAT32, dst, NULL), SQUALL_ENOMEM);
+    }
+    sq_fail_allocation(-1);
+    assert_int_equal(field_decode(&f, false, own, SQ_GRIB_FLOAT32, dst, NULL), 0);
+    unsigned long before = sq_allocation_count();
+    assert_int_equal(field_decode(&f, false, own, SQ_GRIB_FLOAT32, dst, NULL), 0);
+    assert_int_equal(sq_allocation_count(), before);
+    sq_grib_scratch_free(own);
+    field_done(&f);
+}
+
 static void an_unknown_row_filter_is_refused(void **state)
 {
     (void)state;
@@ -565,6 +587,7 @@ int main(void)
         cmocka_unit_test(images_of_every_depth_and_filter_come_back),
         cmocka_unit_test(images_that_do_not_fit_their_field_are_refused),
         cmocka_unit_test(an_image_that_its_bytes_cannot_hold_is_refused_before_memory_is_asked_for),
+        cmocka_unit_test(images_need_memory_once),
         cmocka_unit_test(an_unknown_row_filter_is_refused),
         cmocka_unit_test(jpeg_2000_images_of_every_depth_come_back),
         cmocka_unit_test(jpeg_2000_images_that_do_not_fit_are_refused),

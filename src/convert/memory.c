@@ -32,22 +32,32 @@ static uint64_t mebibytes(uint64_t bytes)
     return (bytes + ((uint64_t)1 << 20) - 1) >> 20;
 }
 
+/* The array that takes most of a unit. */
+static const struct sq_layout_array *largest(const struct sq_layout *layout)
+{
+    const struct sq_layout_array *found = &layout->arrays[0];
+    for (size_t i = 1; i < layout->array_count; i++)
+        if (layout->arrays[i].chunk_bytes * layout->arrays[i].chunks_per_unit > found->chunk_bytes * found->chunks_per_unit)
+            found = &layout->arrays[i];
+    return found;
+}
+
 static int refuse(const struct squall_convert_plan *plan, uint64_t least, struct squall_error *err)
 {
-    uint64_t budget = plan->ctx->memory_bytes, init_chunk = plan->layout.init_chunk;
-    uint64_t beside = least - plan->layout.unit_bytes, per_init = plan->layout.unit_bytes / init_chunk;
-    uint64_t fits = budget > beside && per_init ? (budget - beside) / per_init : 0;
+    const struct sq_layout_array *most = largest(&plan->layout);
+    unsigned long long needs = mebibytes(least), may = plan->ctx->memory_bytes >> 20;
+    unsigned long long of_most = mebibytes(most->chunk_bytes * most->chunks_per_unit);
+    uint64_t beside = least - plan->layout.unit_bytes, per_init = plan->layout.unit_bytes / plan->layout.init_chunk;
+    uint64_t fits = plan->ctx->memory_bytes > beside && per_init ? (plan->ctx->memory_bytes - beside) / per_init : 0;
     if (fits > 0)
         return sq_error(err, SQUALL_ENOMEM,
-                        "%llu MiB of memory are needed and %llu may be used; give --chunks init_time=%llu, or --memory %lluM",
-                        (unsigned long long)mebibytes(least), (unsigned long long)(budget >> 20), (unsigned long long)fits,
-                        (unsigned long long)mebibytes(least));
+                        "%llu MiB of memory are needed and %llu may be used; give --chunks init_time=%llu, or --memory %lluM", needs, may,
+                        (unsigned long long)fits, needs);
     return sq_error(
         err, SQUALL_ENOMEM,
-        "%llu MiB of memory are needed (one run's fields together are %llu) and %llu may be used; give --memory %lluM, or convert "
-        "fewer variables (--select)%s",
-        (unsigned long long)mebibytes(least), (unsigned long long)mebibytes(per_init), (unsigned long long)(budget >> 20),
-        (unsigned long long)mebibytes(least), init_chunk > 1 ? " with --chunks init_time=1" : "");
+        "%llu MiB of memory are needed and %llu may be used: a chunk of init_time of all variables together, the most of it for "
+        "%s (%llu); give --memory %lluM, or convert fewer variables (--select)%s",
+        needs, may, most->name, of_most, needs, plan->layout.init_chunk > 1 ? " with --chunks init_time=1" : "");
 }
 
 int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err)

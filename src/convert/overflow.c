@@ -59,7 +59,7 @@ int sq_plan_overflow(struct squall_convert_plan *plan, struct squall_error *err)
         return sq_error_memory(err, plan->layout.array_count * sizeof *plan->outlooks);
     for (size_t i = 0; i < plan->unit_count; i++) {
         const struct sq_planned_unit *unit = &plan->units[i];
-        if (unit->todo != SQ_TODO_WRITE && unit->todo != SQ_TODO_REDO)
+        if (!sq_is_to_do(unit))
             continue;
         for (size_t k = 0; k < unit->place_count; k++) {
             const struct sq_cube_place *place = &plan->cube.places[unit->first_place + k];

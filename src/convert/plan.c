@@ -135,7 +135,7 @@ static void add_up_bytes(struct squall_convert_plan *plan)
 {
     for (size_t i = 0; i < plan->unit_count; i++) {
         const struct sq_planned_unit *unit = &plan->units[i];
-        if (unit->todo != SQ_TODO_WRITE && unit->todo != SQ_TODO_REDO)
+        if (!sq_is_to_do(unit))
             continue;
         for (size_t k = 0; k < unit->place_count; k++)
             plan->bytes_in += plan->index.fields[plan->cube.places[unit->first_place + k].field].size_bytes;

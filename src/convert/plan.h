@@ -24,8 +24,12 @@ struct sq_planned_unit {
     enum sq_todo todo;
     char *why;                           /* for REDO, KEEP and STRICT: a line for the user; else NULL */
     const struct sq_record_unit *record; /* NULL: none */
-    bool flags_differ;                   /* only with SQ_TODO_NOTHING: a run was killed between record and flags */
 };
+
+static inline bool sq_is_to_do(const struct sq_planned_unit *unit)
+{
+    return unit->todo == SQ_TODO_WRITE || unit->todo == SQ_TODO_REDO;
+}
 
 /* What the packings say about an array's values and float16. */
 enum sq_overflow_outlook { SQ_OUTLOOK_FITS, SQ_OUTLOOK_UNKNOWN, SQ_OUTLOOK_OVERFLOWS /* some may */ };

@@ -122,15 +122,32 @@ static int record_failures(const struct sq_run *run, struct squall_error *err)
     return 0;
 }
 
-/* A run that was killed between a unit's record and its flags has left these behind. */
-static int mend_flags(const struct sq_run *run, struct squall_error *err)
+static int mend_flags_of(const struct squall_convert_plan *plan, const struct sq_record_unit *record, struct squall_error *err)
 {
-    const struct squall_convert_plan *plan = run->plan;
-    for (size_t i = 0; i < plan->unit_count; i++) {
-        const struct sq_planned_unit *unit = &plan->units[i];
-        for (size_t k = 0; unit->flags_differ && k < unit->record->init_count; k++)
-            if (unit->record->field_counts[k] > 0)
-                SQ_TRY(sq_flags_set(plan->target, unit->unit * plan->layout.init_chunk + k, unit->record->field_counts[k], err));
+    for (size_t i = 0; i < record->init_count; i++) {
+        uint64_t init = record->unit * plan->layout.init_chunk + i;
+        bool exists;
+        uint32_t count;
+        if (record->field_counts[i] == 0)
+            continue;
+        SQ_TRY(sq_flags_get(plan->target, init, &exists, &count, err));
+        if (!exists || count != record->field_counts[i])
+            SQ_TRY(sq_flags_set(plan->target, init, record->field_counts[i], err));
+    }
+    return 0;
+}
+
+/* A run that was killed between a unit's record and its flags; units that are written now get theirs then. */
+static int mend_flags(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < plan->state.records.unit_count; i++) {
+        const struct sq_record_unit *record = &plan->state.records.units[i];
+        while (next < plan->unit_count && plan->units[next].unit < record->unit)
+            next++;
+        bool planned = next < plan->unit_count && plan->units[next].unit == record->unit;
+        if (record->valid && !(planned && plan->units[next].todo != SQ_TODO_NOTHING))
+            SQ_TRY(mend_flags_of(plan, record, err));
     }
     return 0;
 }
@@ -146,7 +163,7 @@ static int count_units(struct sq_run *run, struct squall_error *err)
         return sq_error_memory(err, plan->unit_count * sizeof *run->records);
     for (size_t i = 0; i < plan->unit_count; i++) {
         const struct sq_planned_unit *unit = &plan->units[i];
-        run->units_to_do += unit->todo == SQ_TODO_WRITE || unit->todo == SQ_TODO_REDO;
+        run->units_to_do += sq_is_to_do(unit);
         run->totals.units_skipped += unit->todo == SQ_TODO_NOTHING;
         if (unit->todo != SQ_TODO_KEEP && unit->todo != SQ_TODO_STRICT)
             continue;
@@ -156,15 +173,26 @@ static int count_units(struct sq_run *run, struct squall_error *err)
     return 0;
 }
 
+/* The first unit's files are read by the system while the store is prepared. */
+static void prefetch_first(const struct squall_convert_plan *plan)
+{
+    for (size_t i = 0; i < plan->unit_count; i++)
+        if (sq_is_to_do(&plan->units[i])) {
+            sq_unit_prefetch(&plan->setting, &plan->cube.places[plan->units[i].first_place], plan->units[i].place_count);
+            return;
+        }
+}
+
 static int carry_out(struct sq_run *run, struct locks *locks, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
+    SQ_TRY(count_units(run, err));
+    prefetch_first(plan);
     SQ_TRY(take_locks(plan, locks, err));
     SQ_TRY(check_unchanged(plan, err));
     SQ_TRY(sq_sweep(plan, err));
     SQ_TRY(sq_plan_prepare(plan, err));
-    SQ_TRY(mend_flags(run, err));
-    SQ_TRY(count_units(run, err));
+    SQ_TRY(mend_flags(plan, err));
     if (run->units_to_do > 0 || has_new_input(plan) || has_new_failure(run))
         SQ_TRY(sq_journal_new(plan->state.records_folder, plan->state.records.last_epoch + 1, plan->settings.command, &run->journal, err));
     if (run->units_to_do > 0)

@@ -5,7 +5,6 @@
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
-#include "convert/flags.h"
 #include "convert/plan.h"
 #include "store/zarr_writer.h"
 #include <string.h>
@@ -102,17 +101,6 @@ static int missing_chunk(const struct squall_convert_plan *plan, const struct sq
     return 0;
 }
 
-static int look_at_flags(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, struct squall_error *err)
-{
-    for (size_t i = 0; i < unit->record->init_count; i++) {
-        bool exists;
-        uint32_t count;
-        SQ_TRY(sq_flags_get(plan->target, unit->unit * plan->layout.init_chunk + i, &exists, &count, err));
-        unit->flags_differ = unit->flags_differ || count != unit->record->field_counts[i] || exists != (count > 0);
-    }
-    return 0;
-}
-
 /* Why a recorded unit is to be done again; *ret_why NULL: it is not. */
 static int why_again(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit, const struct wanted *w, char **ret_why,
                      struct squall_error *err)
@@ -142,10 +130,9 @@ static int weigh(const struct squall_convert_plan *plan, struct sq_planned_unit 
     SQ_CLEANUP_FREE char *why = NULL;
     SQ_TRY(find_wanted(plan, unit, &w, err));
     SQ_TRY(why_again(plan, unit, &w, &why, err));
-    if (!why) {
-        unit->todo = SQ_TODO_NOTHING;
-        return look_at_flags(plan, unit, err);
-    }
+    unit->todo = SQ_TODO_NOTHING;
+    if (!why)
+        return 0;
     uint64_t lost = count_lost(unit->record, &plan->layout, &w);
     unit->todo = lost ? SQ_TODO_KEEP : SQ_TODO_REDO;
     unit->why = lost ? sq_format("%s, but the sources no longer hold %llu of the fields that are stored; left as it is", why,
@@ -169,7 +156,7 @@ static int decide(const struct squall_convert_plan *plan, const bool *bad_files,
     unit->todo = SQ_TODO_WRITE;
     if (unit->record)
         SQ_TRY(weigh(plan, unit, err));
-    if (!plan->settings.strict || (unit->todo != SQ_TODO_WRITE && unit->todo != SQ_TODO_REDO) || !has_bad_input(plan, unit, bad_files))
+    if (!plan->settings.strict || !sq_is_to_do(unit) || !has_bad_input(plan, unit, bad_files))
         return 0;
     sq_free(unit->why);
     unit->todo = SQ_TODO_STRICT;

@@ -272,11 +272,6 @@ static int write_unit(struct sq_run *run, size_t which, struct squall_error *err
 
 /* ---- all of them ----------------------------------------------------------------------------------------------------------------- */
 
-static bool is_to_do(const struct sq_planned_unit *unit)
-{
-    return unit->todo == SQ_TODO_WRITE || unit->todo == SQ_TODO_REDO;
-}
-
 /* Under the publisher's lock. */
 static void progress(void *user, uint64_t bytes, const struct sq_record_unit *complete)
 {
@@ -316,9 +311,9 @@ static int write_all(struct sq_run *run, struct squall_error *err)
     const struct squall_convert_plan *plan = run->plan;
     size_t next = 0;
     for (size_t i = 0; i < plan->unit_count; i++) {
-        if (!is_to_do(&plan->units[i]))
+        if (!sq_is_to_do(&plan->units[i]))
             continue;
-        for (next = i + 1; next < plan->unit_count && !is_to_do(&plan->units[next]); next++)
+        for (next = i + 1; next < plan->unit_count && !sq_is_to_do(&plan->units[next]); next++)
             continue;
         if (next < plan->unit_count)
             sq_unit_prefetch(&plan->setting, &plan->cube.places[plan->units[next].first_place], plan->units[next].place_count);

@@ -222,6 +222,16 @@ def test_sources_that_are_gone_are_no_reason_to_do_anything(squall, small, tmp_p
     assert all(after[p] == before[p] for p in before if p.startswith(("t2m/c", "r2/c", "u10/c")))
 
 
+def test_flags_that_a_killed_run_did_not_come_to_are_mended(squall, small, store):
+    squall("convert", small, store)
+    before = files(store)
+    for flag in ("chunk_exists", "field_count"):
+        (store / flag / "c" / "1").unlink()
+    assert json.loads(squall("status", store, "--json").out)["interrupted"] == 1
+    squall("convert", archive.path_of(small, 3), store)  # though the sources of that run are gone
+    assert files(store) == before
+
+
 def test_a_changed_file_is_converted_again(squall, tmp_path, store):
     source = archive.make(tmp_path / "in", 3)
     squall("convert", source, store)

@@ -310,6 +310,7 @@ static int time_fields(struct squall_grib_list *list, struct seat *seats, unsign
         seats[i].reader = reader_take(list);
         if (!seats[i].reader)
             return sq_error_memory(err, sizeof *seats[i].reader);
+        seats[i].reader->message_held = false; /* what an earlier call read is read again */
     }
     double begin = seconds_now();
     SQ_TRY(sq_parallel(threads, list->index.field_count, time_field, &t, err));

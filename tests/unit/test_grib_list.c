@@ -167,6 +167,21 @@ static void a_timed_read_counts_each_field_once(void **state)
     squall_grib_list_close(list);
 }
 
+static void every_timed_read_reads_the_file(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_TEXT struct sq_text t = SQ_TEXT_INIT;
+    message_add(&t, 1);
+    write_file(&t);
+    squall_grib_list *list = open_list();
+    for (int round = 0; round < 3; round++) {
+        struct squall_speed speed;
+        assert_int_equal(squall_grib_list_time(list, 1, &speed, NULL), 0);
+        assert_int_equal(speed.bytes, t.length);
+    }
+    squall_grib_list_close(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +191,7 @@ int main(void)
         cmocka_unit_test(a_field_of_fewer_values_than_points_is_a_problem_not_a_field),
         cmocka_unit_test(another_file_under_the_same_name_is_noticed),
         cmocka_unit_test(a_timed_read_counts_each_field_once),
+        cmocka_unit_test(every_timed_read_reads_the_file),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COLUMN_LIMIT = 40, CELL_BYTES = 256 };
+enum { COLUMN_LIMIT = 40, CELL_BYTES = 256, ROWS_KEPT = 8192 };
 
 /* One row: a field, or an array where array is set. */
 struct row {
@@ -21,7 +21,7 @@ struct row {
 
 struct column {
     const char *key;
-    int width; /* on a terminal; negative: left-aligned */
+    int width; /* at least; negative: left-aligned */
     bool is_text;
     void (*cell)(const struct row *r, char out[CELL_BYTES]);
     void (*json)(const struct row *r); /* NULL: the cell */
@@ -179,13 +179,17 @@ static const struct column array_columns[] = {
 };
 enum { ARRAY_COLUMNS = sizeof array_columns / sizeof *array_columns, ARRAY_DEFAULTS = 6 };
 
+/* Rows are kept, as text, until the columns are as wide as they must be. */
 struct listing {
     const struct arguments *arguments;
     const struct column *columns[COLUMN_LIMIT]; /* to print */
+    size_t widths[COLUMN_LIMIT];
     size_t column_count;
     const struct column *known;
     size_t known_count;
-    size_t rows; /* printed so far */
+    size_t rows; /* so far */
+    char *kept;  /* their cells, each with its \0 */
+    size_t kept_bytes, kept_capacity, kept_rows;
 };
 
 static const struct column *find_column(const struct listing *l, const char *key, size_t length)
@@ -205,20 +209,26 @@ static bool unknown_key(const struct listing *l, const char *key, size_t length)
     return false;
 }
 
+static void add_column(struct listing *l, const struct column *c)
+{
+    l->widths[l->column_count] = (size_t)abs(c->width);
+    l->columns[l->column_count++] = c;
+}
+
 /* Which columns to print, and whether every key of -w is one. */
 static bool choose_columns(struct listing *l, size_t default_count)
 {
     const char *keys = l->arguments->print_keys;
     for (size_t i = 0; !keys && i < default_count; i++)
-        l->columns[l->column_count++] = &l->known[i];
+        add_column(l, &l->known[i]);
     if (!keys && l->arguments->positional.count > 1)
-        l->columns[l->column_count++] = find_column(l, "path", 4);
+        add_column(l, find_column(l, "path", 4));
     while (keys && *keys) {
         size_t length = strcspn(keys, ",");
         const struct column *c = find_column(l, keys, length);
         if (!c || l->column_count == COLUMN_LIMIT)
             return unknown_key(l, keys, length);
-        l->columns[l->column_count++] = c;
+        add_column(l, c);
         keys += length + (keys[length] == ',');
     }
     for (size_t i = 0; i < l->arguments->where.count; i++)
@@ -265,12 +275,6 @@ static bool row_is_wanted(const struct listing *l, const struct row *r)
     return true;
 }
 
-static void print_header(const struct listing *l)
-{
-    for (size_t i = 0; i < l->column_count; i++)
-        printf("%*s%s", l->columns[i]->width, l->columns[i]->key, i + 1 < l->column_count ? " " : "\n");
-}
-
 static void print_row_json(struct listing *l, const struct row *r)
 {
     char cell[CELL_BYTES];
@@ -289,38 +293,91 @@ static void print_row_json(struct listing *l, const struct row *r)
     fputc('}', stdout);
 }
 
-static void print_row(struct listing *l, const struct row *r)
+static void print_cell(const struct listing *l, size_t column, const char *cell, size_t length)
 {
-    char cell[CELL_BYTES];
-    if (!row_is_wanted(l, r))
-        return;
-    if (l->arguments->json) {
-        print_row_json(l, r);
-        l->rows++;
-        return;
+    static const char SPACES[CELL_BYTES + 1] = {[0 ... CELL_BYTES - 1] = ' '};
+    size_t width = l->widths[column], padding = width > length ? width - length : 0;
+    bool last = column + 1 == l->column_count, left = l->columns[column]->width < 0;
+    if (!left)
+        fwrite(SPACES, 1, padding, stdout);
+    fwrite(cell, 1, length, stdout);
+    if (left && !last)
+        fwrite(SPACES, 1, padding, stdout);
+    fputc(last ? '\n' : ' ', stdout);
+}
+
+static void print_kept(struct listing *l, bool first)
+{
+    const char *cell = l->kept;
+    for (size_t i = 0; first && isatty(STDOUT_FILENO) && i < l->column_count; i++)
+        print_cell(l, i, l->columns[i]->key, strlen(l->columns[i]->key));
+    for (size_t row = 0; row < l->kept_rows; row++) {
+        for (size_t i = 0; i < l->column_count; i++) {
+            size_t length = strlen(cell);
+            print_cell(l, i, cell, length);
+            cell += length + 1;
+        }
     }
-    if (l->rows == 0 && isatty(STDOUT_FILENO))
-        print_header(l);
+    l->kept_rows = l->kept_bytes = 0;
+}
+
+static bool keep_row(struct listing *l, const struct row *r)
+{
+    size_t most = l->kept_bytes + l->column_count * CELL_BYTES;
+    if (most > l->kept_capacity) {
+        size_t capacity = most + l->kept_capacity;
+        char *grown = realloc(l->kept, capacity);
+        if (!grown)
+            return complain("squall: out of memory");
+        l->kept = grown;
+        l->kept_capacity = capacity;
+    }
     for (size_t i = 0; i < l->column_count; i++) {
-        const struct column *c = l->columns[i];
-        c->cell(r, cell);
-        bool last = i + 1 == l->column_count;
-        if (last)
-            printf("%s\n", cell);
-        else
-            printf("%*s ", c->width, cell);
+        char *cell = l->kept + l->kept_bytes;
+        l->columns[i]->cell(r, cell);
+        size_t length = strlen(cell);
+        if (length > l->widths[i])
+            l->widths[i] = length;
+        l->kept_bytes += length + 1;
     }
+    l->kept_rows++;
+    return true;
+}
+
+/* false: out of memory */
+static bool add_row(struct listing *l, const struct row *r)
+{
+    if (!row_is_wanted(l, r))
+        return true;
+    if (l->arguments->json)
+        print_row_json(l, r);
+    else if (!keep_row(l, r))
+        return false;
     l->rows++;
+    if (l->kept_rows == ROWS_KEPT)
+        print_kept(l, l->rows == ROWS_KEPT);
+    return true;
+}
+
+/* Behind the last row. */
+static void end_rows(struct listing *l)
+{
+    if (l->kept_rows)
+        print_kept(l, l->rows == l->kept_rows);
+    free(l->kept);
+    l->kept = NULL;
 }
 
 static int list_arrays(struct listing *l, squall_dataset *ds, const char *path)
 {
     size_t count = squall_dataset_info(ds).array_count;
-    for (size_t i = 0; i < count; i++) {
+    bool whole = true;
+    for (size_t i = 0; whole && i < count; i++) {
         struct squall_array_info info = squall_array_info(squall_dataset_array_at(ds, i));
-        print_row(l, &(struct row){.array = &info, .path = path, .number = i + 1});
+        whole = add_row(l, &(struct row){.array = &info, .path = path, .number = i + 1});
     }
-    return EXIT_DONE;
+    end_rows(l);
+    return whole ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* Is there a Zarr store at this path? Then the rows are arrays. */
@@ -353,13 +410,15 @@ static int list_paths(struct listing *l, squall_context *ctx, const char *const 
     if (squall_grib_list_open(ctx, paths, path_count, &list, &err))
         return fail_with(&err);
     const char *path = NULL;
+    bool whole = true;
     size_t number = 0, count = squall_grib_list_count(list), problems = squall_grib_list_problem_count(list);
-    for (size_t i = 0; i < count && !interrupted(); i++) {
+    for (size_t i = 0; whole && i < count && !interrupted(); i++) {
         struct squall_grib_field field = squall_grib_list_field(list, i);
         number = field.path == path ? number + 1 : 1;
         path = field.path;
-        print_row(l, &(struct row){.field = &field, .path = path, .number = number});
+        whole = add_row(l, &(struct row){.field = &field, .path = path, .number = number});
     }
+    end_rows(l);
     for (size_t i = 0; i < problems; i++) {
         struct squall_grib_problem p = squall_grib_list_problem(list, i);
         warn_line("%s: %s", p.path, p.message);
@@ -367,7 +426,7 @@ static int list_paths(struct listing *l, squall_context *ctx, const char *const 
     squall_grib_list_close(list);
     if (interrupted())
         return EXIT_SIGNAL + interrupted();
-    return !problems ? EXIT_DONE : count ? EXIT_INPUTS : EXIT_FAILED;
+    return !whole ? EXIT_FAILED : !problems ? EXIT_DONE : count ? EXIT_INPUTS : EXIT_FAILED;
 }
 
 static int list_fields(struct listing *l, squall_context *ctx)

@@ -96,6 +96,15 @@ def test_ls_has_a_row_a_field(squall, archive):
     assert total == os.path.getsize(path)
 
 
+def test_columns_of_ls_are_as_wide_as_they_must_be(squall, archive, support, tmp_path):
+    """Packings have long and short names; what stands behind them stands in one column."""
+    sizes = "--inits 1 --steps 1 --vars 1 --ny 30 --nx 20 --packing complex".split()
+    subprocess.run([support / "make_archive", tmp_path / "complex", *sizes], check=True)
+    rows = squall("ls", first_file(archive), first_file(tmp_path / "complex")).out.splitlines()
+    assert len({len(row.split()[10]) for row in rows}) == 2
+    assert len({row.index(" transverse_mercator ") for row in rows}) == 1
+
+
 def test_ls_filters_and_chooses_columns(squall, archive):
     rows = squall("ls", "-w", "step=1", "-p", "shortName,step", *sorted(archive.iterdir())).out.split("\n")[:-1]
     assert rows and all(row.split()[1] == "1" for row in rows)
@@ -259,6 +268,7 @@ def test_bench_reports_the_keys_that_programs_read(squall, archive):
     assert {"bytes", "points", "seconds", "points_per_second", "bytes_per_second"} <= set(speed)
     fields = len(squall("ls", first_file(archive)).out.splitlines())
     assert speed["points"] == fields * 600
+    assert speed["bytes"] == os.path.getsize(first_file(archive))
 
 
 def test_bench_reads_folders_and_refuses_what_holds_nothing_to_read(squall, archive, tmp_path):

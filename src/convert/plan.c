@@ -131,15 +131,28 @@ static int lay_out(struct squall_convert_plan *plan, struct squall_error *err)
     return 0;
 }
 
-static void add_up_bytes(struct squall_convert_plan *plan)
+/* A message of several fields is read once. */
+static int add_up_bytes(struct squall_convert_plan *plan, struct squall_error *err)
 {
+    const struct sq_grib_field *fields = plan->index.fields, *last = NULL;
+    SQ_CLEANUP_FREE bool *wanted = sq_alloc_zero(plan->index.field_count, sizeof *wanted);
+    if (!wanted)
+        return sq_error_memory(err, plan->index.field_count * sizeof *wanted);
     for (size_t i = 0; i < plan->unit_count; i++) {
         const struct sq_planned_unit *unit = &plan->units[i];
         if (!sq_is_to_do(unit))
             continue;
         for (size_t k = 0; k < unit->place_count; k++)
-            plan->bytes_in += plan->index.fields[plan->cube.places[unit->first_place + k].field].size_bytes;
+            wanted[plan->cube.places[unit->first_place + k].field] = true;
     }
+    for (size_t i = 0; i < plan->index.field_count; i++) {
+        if (!wanted[i])
+            continue;
+        if (!last || last->file != fields[i].file || last->offset != fields[i].offset)
+            plan->bytes_in += fields[i].size_bytes;
+        last = &fields[i];
+    }
+    return 0;
 }
 
 static void say_unit(struct squall_convert_plan *plan, const struct sq_planned_unit *unit)
@@ -161,7 +174,7 @@ static int make_plan(struct squall_convert_plan *plan, const struct squall_conve
     for (size_t i = 0; i < plan->unit_count; i++)
         if (plan->units[i].todo == SQ_TODO_KEEP || plan->units[i].todo == SQ_TODO_STRICT)
             say_unit(plan, &plan->units[i]);
-    add_up_bytes(plan);
+    SQ_TRY(add_up_bytes(plan, err));
     SQ_TRY(sq_plan_overflow(plan, err));
     return sq_plan_memory(plan, err);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAME_WIDTH_MOST = 60 };
+
 /* 0 where the elements' size is not known: a type that is only listed. */
 static uint64_t array_bytes(const struct squall_array_info *info)
 {
@@ -49,10 +51,10 @@ static void print_lengths(const struct squall_array_info *info, const uint64_t *
     fputc(')', stdout);
 }
 
-static void print_array(const struct squall_array_info *info, bool verbose)
+static void print_array(const struct squall_array_info *info, int name_width, bool verbose)
 {
     char size[SHORT_TEXT_BYTES];
-    printf("%s %-26s %-8s ", is_coordinate(info) ? "*" : " ", info->name, info->type_name);
+    printf("%s %-*s %-8s ", is_coordinate(info) ? "*" : " ", name_width, info->name, info->type_name);
     print_lengths(info, info->shape, true);
     fputs("  chunks ", stdout);
     print_lengths(info, info->chunks, false);
@@ -67,17 +69,22 @@ static void print_text(const squall_dataset *ds, const char *path, bool verbose)
 {
     struct squall_dataset_info info = squall_dataset_info(ds);
     uint64_t bytes = 0;
+    size_t width = 0;
     char size[SHORT_TEXT_BYTES];
     for (size_t i = 0; i < info.array_count; i++) {
         struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
         bytes += array_bytes(&a);
+        width = strlen(a.name) > width ? strlen(a.name) : width;
     }
-    printf("%s: %s, %zu arrays, %s in memory\n", path, info.format, info.array_count, size_text(bytes, size));
+    printf("%s: %s, %zu array%s, %s in memory\n", path, info.format, info.array_count, info.array_count == 1 ? "" : "s",
+           size_text(bytes, size));
+    if (info.array_count == 0)
+        return; /* the problems say why */
     print_dimensions(ds, info.array_count);
     puts("arrays (* coordinate of its dimension):");
     for (size_t i = 0; i < info.array_count; i++) {
         struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
-        print_array(&a, verbose);
+        print_array(&a, width < NAME_WIDTH_MOST ? (int)width : NAME_WIDTH_MOST, verbose);
     }
     printf("attributes: %s\n", info.attributes);
 }

@@ -130,7 +130,7 @@ static int nothing_left(const struct sq_builder *b, struct squall_error *err)
         return sq_error(err, SQUALL_ENOTFOUND, "none of %zu files holds a GRIB message; the first is %s", files, b->index->files[0].path);
     for (size_t i = 0; i < b->index->field_count; i++) {
         if (b->fate[i] == SQ_FATE_UNSUPPORTED)
-            return sq_error(err, SQUALL_ENOTFOUND, "nothing can be converted of %zu field%s: %s at byte %llu is not read yet (%s)", fields,
+            return sq_error(err, SQUALL_ENOTFOUND, "no variable can be made of %zu field%s: %s at byte %llu is not read yet (%s)", fields,
                             plural, b->index->files[b->index->fields[i].file].path, (unsigned long long)b->index->fields[i].offset,
                             sq_cube_unsupported_reason(b, i));
     }

@@ -46,6 +46,11 @@ void sq_text_printf(struct sq_text *t, const char *format, ...)
     t->length += (size_t)length;
 }
 
+void sq_text_add_count(struct sq_text *t, uint64_t count, const char *noun)
+{
+    sq_text_printf(t, "%llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : "s");
+}
+
 const char *sq_text_string(const struct sq_text *t)
 {
     return t->data ? t->data : "";

@@ -20,6 +20,7 @@ struct sq_text {
 void sq_text_add(struct sq_text *t, const char *text);
 void sq_text_add_bytes(struct sq_text *t, const void *bytes, size_t count);
 __attribute__((format(printf, 2, 3))) void sq_text_printf(struct sq_text *t, const char *format, ...);
+void sq_text_add_count(struct sq_text *t, uint64_t count, const char *noun); /* "1 field", "2 fields" */
 /* The content as a C string, "" where nothing was added. */
 const char *sq_text_string(const struct sq_text *t);
 /* Hand the buffer to the caller (sq_free); NULL where an allocation failed. t is empty afterwards. */

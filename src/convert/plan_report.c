@@ -164,9 +164,11 @@ int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct
                    plan->replaces       ? "replaces the store that is there"
                    : plan->state.exists ? "is added to"
                                         : "new");
-    sq_text_printf(&out, "%llu fields in %zu files: %llu placed, %llu ignored, %llu duplicates, %llu not selected\n",
-                   (unsigned long long)n.found, plan->index.file_count, (unsigned long long)n.placed, (unsigned long long)n.ignored,
-                   (unsigned long long)n.duplicates, (unsigned long long)n.not_selected);
+    sq_text_add_count(&out, n.found, "field");
+    sq_text_add(&out, " in ");
+    sq_text_add_count(&out, plan->index.file_count, "file");
+    sq_text_printf(&out, ": %llu placed, %llu ignored, %llu there twice, %llu not selected\n", (unsigned long long)n.placed,
+                   (unsigned long long)n.ignored, (unsigned long long)n.duplicates, (unsigned long long)n.not_selected);
     sq_text_printf(&out, "init_time: %zu, %s to %s\n", cube->init_count, first, last);
     for (size_t i = 0; i < plan->layout.array_count; i++)
         array_line(&plan->layout.arrays[i], plan->outlooks[i], &out);

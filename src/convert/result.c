@@ -134,6 +134,20 @@ static void partial_lines(const struct sq_run *run, const struct partial *p, str
         sq_text_printf(out, "  and %llu more (squall status shows all)\n", (unsigned long long)(p->count - shown));
 }
 
+static void add_fields_left_out(const struct sq_field_counts *n, struct sq_text *out)
+{
+    const struct {
+        uint64_t count;
+        const char *what;
+    } parts[] = {{n->ignored, "ignored"}, {n->duplicates, "there twice"}, {n->not_selected, "not selected"}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i].count == 0)
+            continue;
+        sq_text_add_count(out, parts[i].count, "field");
+        sq_text_printf(out, " %s\n", parts[i].what);
+    }
+}
+
 static int report_text(const struct sq_run *run, const struct partial *p, char **ret, struct squall_error *err)
 {
     const struct sq_run_totals *t = &run->totals;
@@ -142,15 +156,15 @@ static int report_text(const struct sq_run *run, const struct partial *p, char *
     char in[SQ_SIZE_TEXT_BYTES], stored[SQ_SIZE_TEXT_BYTES];
     sq_size_text(t->bytes_in, in);
     sq_size_text(t->bytes_out, stored);
-    sq_text_printf(&out, "%s: %llu units written (%llu fields, %s of GRIB, %s of Zarr), %llu done before", run->plan->settings.destination,
-                   (unsigned long long)t->units_done, (unsigned long long)t->fields_written, in, stored,
-                   (unsigned long long)t->units_skipped);
+    sq_text_printf(&out, "%s: ", run->plan->settings.destination);
+    sq_text_add_count(&out, t->units_done, "unit");
+    sq_text_add(&out, " written (");
+    sq_text_add_count(&out, t->fields_written, "field");
+    sq_text_printf(&out, ", %s of GRIB, %s of Zarr), %llu done before", in, stored, (unsigned long long)t->units_skipped);
     if (t->units_failed)
         sq_text_printf(&out, ", %llu left", (unsigned long long)t->units_failed);
     sq_text_add(&out, "\n");
-    if (n.ignored || n.duplicates || n.not_selected)
-        sq_text_printf(&out, "%llu fields ignored, %llu duplicates, %llu not selected\n", (unsigned long long)n.ignored,
-                       (unsigned long long)n.duplicates, (unsigned long long)n.not_selected);
+    add_fields_left_out(&n, &out);
     for (size_t i = 0; i < run->plan->unit_count; i++) {
         if (!run->failures[i])
             continue;

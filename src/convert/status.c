@@ -192,8 +192,11 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
     const struct sq_records *records = &s->state.records;
     sq_time_text(init_time(s, 0), first);
     sq_time_text(init_time(s, s->state.init_count - 1), last);
-    sq_text_printf(out, "%s: %llu init times, %s to %s, usually %u fields each\n", s->store, (unsigned long long)s->state.init_count, first,
-                   last, s->usual);
+    sq_text_printf(out, "%s: ", s->store);
+    sq_text_add_count(out, s->state.init_count, "init time");
+    sq_text_printf(out, ", %s to %s, usually ", first, last);
+    sq_text_add_count(out, s->usual, "field");
+    sq_text_add(out, " each\n");
     SQ_TRY(add_calendar(s, out, err));
     for (size_t i = 0; i < RUN_STATE_COUNT; i++)
         sq_text_printf(out, "%s%c %s: %llu", i ? "   " : "", STATES[i].mark, STATES[i].name, (unsigned long long)s->totals[i]);

@@ -10,18 +10,21 @@ void sq_time_text(int64_t seconds, char ret[SQ_TIME_TEXT_BYTES])
 {
     time_t t = (time_t)seconds;
     struct tm utc;
-    if (!gmtime_r(&t, &utc) || !strftime(ret, SQ_TIME_TEXT_BYTES, utc.tm_sec ? "%Y-%m-%dT%H:%M:%S" : "%Y-%m-%dT%H:%M", &utc))
+    char rest[sizeof "-01-01T00:00:00"];
+    if (gmtime_r(&t, &utc) && strftime(rest, sizeof rest, utc.tm_sec ? "-%m-%dT%H:%M:%S" : "-%m-%dT%H:%M", &utc))
+        snprintf(ret, SQ_TIME_TEXT_BYTES, "%04lld%s", utc.tm_year + 1900LL, rest);
+    else
         snprintf(ret, SQ_TIME_TEXT_BYTES, "%lld s", (long long)seconds);
 }
 
 void sq_size_text(uint64_t bytes, char ret[SQ_SIZE_TEXT_BYTES])
 {
-    static const char *const UNITS[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+    static const char *const UNITS[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double value = (double)bytes;
     size_t unit = 0;
-    for (; value >= 999.5 && unit + 1 < sizeof UNITS / sizeof *UNITS; unit++)
-        value /= 1000;
-    snprintf(ret, SQ_SIZE_TEXT_BYTES, unit > 0 && value < 99.5 ? "%.1f %s" : "%.0f %s", value, UNITS[unit]);
+    for (; value >= 1024 && unit + 1 < sizeof UNITS / sizeof *UNITS; unit++)
+        value /= 1024;
+    snprintf(ret, SQ_SIZE_TEXT_BYTES, unit ? "%.1f %s" : "%.0f %s", value, UNITS[unit]);
 }
 
 void sq_count_fields(const struct sq_records *records, uint64_t init_chunk, uint64_t init_count, uint32_t *counts)

@@ -414,8 +414,9 @@ static int write_report(struct verify *v, bool recorded, char **ret_text, char *
     for (size_t i = 0; i < v->absent_count; i++)
         sq_text_printf(&text, "%s\n", v->absent[i].line);
     sq_size_text(v->bytes, size);
-    sq_text_printf(&text, "%s: %llu chunks %s", v->store, (unsigned long long)v->chunk_count,
-                   recorded ? "compared with their records, " : "decoded");
+    sq_text_printf(&text, "%s: ", v->store);
+    sq_text_add_count(&text, v->chunk_count, "chunk");
+    sq_text_add(&text, recorded ? " compared with their records, " : " decoded");
     sq_text_printf(&text, "%s: %zu bad, %zu absent\n", recorded ? size : "", v->bad_count, v->absent_count);
     char *copy = sq_text_for_caller(&text);
     if (!copy)

@@ -76,8 +76,3 @@ void sq_text_add_level(struct sq_text *out, const char *level_type, const double
     if (!plain)
         sq_text_printf(out, " %s", units);
 }
-
-void sq_text_add_count(struct sq_text *out, uint64_t count, const char *noun)
-{
-    sq_text_printf(out, "%llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : "s");
-}

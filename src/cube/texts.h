@@ -10,7 +10,6 @@ void sq_text_add_time(struct sq_text *out, int64_t seconds_since_1970);  /* "202
 void sq_text_add_duration(struct sq_text *out, int64_t seconds);         /* "6 h", "90 min", "40 s" */
 void sq_text_add_compact_duration(struct sq_text *out, int64_t seconds); /* "6h", "90min": within a name, or as an option's value */
 void sq_text_add_level(struct sq_text *out, const char *level_type, const double pair[2]); /* "2 m", "0 to 0.1 m", "surface" */
-void sq_text_add_count(struct sq_text *out, uint64_t count, const char *noun);             /* "1 field", "2 fields" */
 /* "0.44", to twelve digits */
 void sq_text_add_number(struct sq_text *out, double value);
 

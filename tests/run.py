@@ -111,7 +111,8 @@ def python_tests(tally, long):
     junit.unlink(missing_ok=True)
     select = [] if long else ["-m", "not long"]
     env = dict(os.environ, SQUALL=str(ROOT / "build" / "squall"))
-    done = run([BIN / "python", "-m", "pytest", "-q", f"--junit-xml={junit}", *select, "tests/python"], env=env)
+    in_parallel = ["-n", "auto", "--dist", "loadfile"]
+    done = run([BIN / "python", "-m", "pytest", "-q", *in_parallel, f"--junit-xml={junit}", *select, "tests/python"], env=env)
     if not junit.exists():
         return report(tally, "Python tests", (0, 1, 0), time.monotonic() - start, done.stdout)
     passed, failed, skipped, reasons = junit_counts(junit)

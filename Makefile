@@ -35,11 +35,11 @@ format:
 	@ruff format -q tests gen bench tools 2>/dev/null || true
 
 docs: build
-	@build/squall help --man > docs/squall.1
-	@build/squall help > docs/help.txt
+	@echo "build/squall.1 (man -l build/squall.1); docs/ is written by hand, but docs/files.md: $(BIN)/python gen/files_table.py"
 
 install: build
-	@meson install -C build --destdir "$(DESTDIR)" --quiet
+	@meson configure build -Dprefix="$(PREFIX)"
+	@DESTDIR="$(DESTDIR)" meson install -C build --quiet
 
 clean:
 	rm -rf build build-asan build-tsan build-fuzz

@@ -19,7 +19,10 @@ int main(int argc, char **argv)
         struct squall_grib_field f = squall_grib_list_field(list, i);
         printf("%s %s %g +%" PRId64 " s\n", f.short_name, f.level_type, f.level, f.step_end_s);
     }
+    size_t problems = squall_grib_list_problem_count(list);
+    for (size_t i = 0; i < problems; i++)
+        fprintf(stderr, "%s: %s\n", squall_grib_list_problem(list, i).path, squall_grib_list_problem(list, i).message);
     squall_grib_list_close(list);
     squall_context_free(ctx);
-    return 0;
+    return problems ? 1 : 0;
 }

@@ -1,6 +1,7 @@
 """Times, levels, members and statistics of GRIB fields against ecCodes' keys: on other people's files, and on messages that ecCodes
 itself writes for every template, unit of time and time range."""
 
+import csv
 import datetime
 import json
 import subprocess
@@ -111,6 +112,13 @@ def test_real_files_have_the_keys_that_eccodes_gives(index, shared):
             assert not wrong, f"{path.name} at {field['offset']}: {wrong}"
             compared += 1
     assert compared == 1824
+
+
+def test_each_file_has_the_fields_that_others_count(squall, shared):
+    with open(shared / "data" / "peers" / "grib.tsv", newline="") as table:
+        wanted = {row["file"]: int(row["fields"]) for row in csv.DictReader(table, delimiter="\t")}
+    found = {name: len(squall("ls", shared / "data" / "grib" / name, check=False).out.splitlines()) for name in wanted}
+    assert found == wanted
 
 
 def test_seconds_of_the_reference_time_are_kept(index, shared):

@@ -171,6 +171,30 @@ static void every_truncation_of_the_last_message_is_named(void **state)
     }
 }
 
+/* Padding and headers are no part of the message: the offset is that of its first byte. */
+static void a_cut_message_behind_padding_or_a_header_is_named_where_it_begins(void **state)
+{
+    (void)state;
+    static const char padding[120] = {0};
+    const struct {
+        const char *bytes;
+        size_t count;
+    } between[] = {{padding, 8}, {padding, 120}, {"\1\r\r\n673\r\r\nYMFD98 EGRR 010600\r\r\n", 31}};
+    for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
+        SQ_CLEANUP_TEXT struct sq_text t = SQ_TEXT_INIT;
+        message_add(&t, 1);
+        sq_text_add_bytes(&t, between[i].bytes, between[i].count);
+        size_t last = message_add(&t, 1);
+        for (size_t cut = last + SQ_GRIB_HEAD_BYTES; cut < t.length; cut++) {
+            struct log log = scan_bytes(t.data, cut);
+            assert_int_equal(log.fields, 1);
+            assert_int_equal(log.problems, 1);
+            assert_int_equal(log.problem_offsets[0], last);
+            assert_non_null(strstr(log.texts[0], "cut off"));
+        }
+    }
+}
+
 static void what_is_no_grib_is_said_with_its_beginning(void **state)
 {
     (void)state;
@@ -361,6 +385,7 @@ int main(void)
         cmocka_unit_test(a_damaged_message_costs_itself_only),
         cmocka_unit_test(each_damaged_message_is_named),
         cmocka_unit_test(every_truncation_of_the_last_message_is_named),
+        cmocka_unit_test(a_cut_message_behind_padding_or_a_header_is_named_where_it_begins),
         cmocka_unit_test(what_is_no_grib_is_said_with_its_beginning),
         cmocka_unit_test(junk_between_messages_is_named_with_place_and_length),
         cmocka_unit_test(sections_far_apart_are_found),

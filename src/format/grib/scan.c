@@ -124,6 +124,7 @@ static int emit(struct scan *s, uint64_t start, const struct sq_grib_walker *w, 
 /* Where a walk ended: at the end mark, or at what is wrong. */
 struct verdict {
     bool sound;
+    bool begun;     /* edition and length can be a message's */
     bool plausible; /* it looked like a message at least beyond its first section */
     struct squall_error why;
 };
@@ -178,7 +179,8 @@ static int walk(struct scan *s, uint64_t start, bool telling, struct sq_grib_wal
     *v = (struct verdict){.sound = false};
     SQ_TRY(look(s, start, SQ_GRIB_HEAD_BYTES, &head, &count, err));
     s->wasted_steps++;
-    if (sq_grib_walk_begin(w, head, count, &v->why) || is_cut_off(s, start, w, v))
+    v->begun = sq_grib_walk_begin(w, head, count, &v->why) == 0;
+    if (!v->begun || is_cut_off(s, start, w, v))
         return 0;
     for (unsigned i = 0; i < SQ_GRIB_SECTION_COUNT; i++)
         s->kept[i].present = false;
@@ -310,12 +312,12 @@ static int find(struct scan *s, uint64_t offset, uint64_t *ret, struct squall_er
 }
 
 /*
- * The message at start is not whole. That is told where it looks like a message, or begins where one must; four letters in the midst
- * of something else are no message.
+ * The message at start is not whole. That is told where it looks like a message, or begins where one must: behind another one, padding or a
+ * header. Four letters in the midst of something else are no message.
  */
 static int tell_damage(struct scan *s, uint64_t start, const struct verdict *v, struct squall_error *err)
 {
-    bool due = start == s->gap.start;
+    bool due = start == s->gap.start || (!s->gap.told && (s->gap.uniform || (s->gap.text && v->begun)));
     if (v->plausible || due) {
         SQ_TRY(close_gap(s, start, err));
         open_gap(s, start, true);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct listener {
     const struct arguments *arguments;
@@ -85,7 +86,8 @@ static bool collect_sources(const struct arguments *a, struct path_list *ret)
 {
     for (size_t i = 0; i + 1 < a->positional.count; i++) {
         const char *source = a->positional.items[i];
-        bool ok = !strcmp(source, "-") ? add_from_stdin(ret) : strpbrk(source, "*?[") ? add_glob(ret, source) : add_path(ret, source);
+        bool is_glob = strpbrk(source, "*?[") && access(source, F_OK) != 0; /* a file may be called like one */
+        bool ok = !strcmp(source, "-") ? add_from_stdin(ret) : is_glob ? add_glob(ret, source) : add_path(ret, source);
         if (!ok)
             return false;
     }
@@ -113,7 +115,7 @@ static int carry_out(const struct arguments *a, squall_convert_plan *plan, struc
     if (status) {
         int code = fail_with(&err);
         if (code >= EXIT_SIGNAL)
-            complain("The store is whole as far as it goes; the same command goes on where this one stopped.");
+            complain("%s", err.message);
         return code;
     }
     if (a->json)

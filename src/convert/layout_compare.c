@@ -25,8 +25,8 @@ static int differs(struct squall_error *err, const char *array, const char *opti
         SQ_TRY(sq_json_write(asked, false, &is, err));
     return sq_error(
         err, SQUALL_EREFUSED,
-        "the store was made with other settings: %s%s%s is %.120s there and %.120s now; use the same, or --overwrite, or another "
-        "destination",
+        "the store was made with other settings: %s%s%s is %.120s there and %.120s now; use the same (squall status shows them), or "
+        "--overwrite, or another destination",
         array ? array : "", array ? ": " : "", option, stored ? was.data : "absent", asked ? is.data : "absent");
 }
 

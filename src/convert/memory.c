@@ -4,6 +4,7 @@
  */
 #include "base/error_internal.h"
 #include "convert/plan.h"
+#include "convert/summary.h"
 
 /* A match finder's tables and a block, of zstd at middle levels. */
 static const uint64_t CODEC_BYTES_PER_THREAD = (uint64_t)4 << 20;
@@ -32,32 +33,23 @@ static uint64_t mebibytes(uint64_t bytes)
     return (bytes + ((uint64_t)1 << 20) - 1) >> 20;
 }
 
-/* The array that takes most of a unit. */
-static const struct sq_layout_array *largest(const struct sq_layout *layout)
-{
-    const struct sq_layout_array *found = &layout->arrays[0];
-    for (size_t i = 1; i < layout->array_count; i++)
-        if (layout->arrays[i].chunk_bytes * layout->arrays[i].chunks_per_unit > found->chunk_bytes * found->chunks_per_unit)
-            found = &layout->arrays[i];
-    return found;
-}
-
 static int refuse(const struct squall_convert_plan *plan, uint64_t least, struct squall_error *err)
 {
-    const struct sq_layout_array *most = largest(&plan->layout);
-    unsigned long long needs = mebibytes(least), may = plan->ctx->memory_bytes >> 20;
-    unsigned long long of_most = mebibytes(most->chunk_bytes * most->chunks_per_unit);
-    uint64_t beside = least - plan->layout.unit_bytes, per_init = plan->layout.unit_bytes / plan->layout.init_chunk;
-    uint64_t fits = plan->ctx->memory_bytes > beside && per_init ? (plan->ctx->memory_bytes - beside) / per_init : 0;
+    char needed_text[SQ_SIZE_TEXT_BYTES], run_text[SQ_SIZE_TEXT_BYTES], budget_text[SQ_SIZE_TEXT_BYTES];
+    uint64_t budget = plan->ctx->memory_bytes, init_chunk = plan->layout.init_chunk;
+    uint64_t beside = least - plan->layout.unit_bytes, per_init = plan->layout.unit_bytes / init_chunk;
+    uint64_t fits = budget > beside && per_init ? (budget - beside) / per_init : 0;
+    sq_size_text(least, needed_text);
+    sq_size_text(per_init, run_text);
+    sq_size_text(budget, budget_text);
     if (fits > 0)
-        return sq_error(err, SQUALL_ENOMEM,
-                        "%llu MiB of memory are needed and %llu may be used; give --chunks init_time=%llu, or --memory %lluM", needs, may,
-                        (unsigned long long)fits, needs);
+        return sq_error(err, SQUALL_ENOMEM, "%s of memory are needed and %s may be used; give --chunks init_time=%llu, or --memory %lluM",
+                        needed_text, budget_text, (unsigned long long)fits, (unsigned long long)mebibytes(least));
     return sq_error(
         err, SQUALL_ENOMEM,
-        "%llu MiB of memory are needed and %llu may be used: a chunk of init_time of all variables together, the most of it for "
-        "%s (%llu); give --memory %lluM, or convert fewer variables (--select)%s",
-        needs, may, most->name, of_most, needs, plan->layout.init_chunk > 1 ? " with --chunks init_time=1" : "");
+        "%s of memory are needed (%s of it for the fields of one run) and %s may be used; give --memory %lluM, or convert fewer "
+        "variables (--select)%s",
+        needed_text, run_text, budget_text, (unsigned long long)mebibytes(least), init_chunk > 1 ? " with --chunks init_time=1" : "");
 }
 
 int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err)

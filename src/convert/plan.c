@@ -40,7 +40,9 @@ static int find_target(struct squall_convert_plan *plan, struct squall_error *er
 static int look_at_destination(struct squall_convert_plan *plan, struct squall_error *err)
 {
     SQ_TRY(sq_store_state_read(plan->settings.destination, &plan->state, err));
-    SQ_TRY(sq_lock_look(plan->state.records_folder, err));
+    int status = sq_lock_look(plan->state.records_folder, err);
+    if (status)
+        return sq_error_within(err, status, "%s", plan->settings.destination);
     plan->replaces = plan->settings.overwrite && plan->state.exists;
     SQ_TRY(find_target(plan, err));
     if (!plan->replaces)

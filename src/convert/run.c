@@ -22,17 +22,23 @@ static void release(struct locks *locks)
     sq_lock_release(locks->replaced);
 }
 
+static int take_lock(const struct squall_convert_plan *plan, const char *records_folder, struct sq_lock **ret, struct squall_error *err)
+{
+    int status = sq_lock_take(records_folder, ret, err);
+    return status ? sq_error_within(err, status, "%s", plan->settings.destination) : 0;
+}
+
 static int take_locks(const struct squall_convert_plan *plan, struct locks *locks, struct squall_error *err)
 {
     if (plan->replaces) {
         SQ_CLEANUP_FREE char *replaced = sq_records_folder(plan->settings.destination);
         if (!replaced)
             return sq_error_memory(err, strlen(plan->settings.destination));
-        SQ_TRY(sq_lock_take(replaced, &locks->replaced, err));
+        SQ_TRY(take_lock(plan, replaced, &locks->replaced, err));
         SQ_TRY(sq_tree_remove(plan->target, err)); /* of an earlier run that was killed */
     }
     SQ_TRY(sq_store_make_folders(plan->target, err));
-    return sq_lock_take(plan->state.records_folder, &locks->target, err);
+    return take_lock(plan, plan->state.records_folder, &locks->target, err);
 }
 
 /* Between planning and the lock another run may have come and gone. */
@@ -204,6 +210,16 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
     return plan->replaces ? swap(plan, locks, err) : 0;
 }
 
+/* What an interrupted run has left, for whoever interrupted it. */
+static int tell_interruption(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    const char *store = plan->settings.destination;
+    if (plan->replaces)
+        return sq_error(err, SQUALL_ECANCELLED, "%s is as it was; the store that was to replace it is begun again next time", store);
+    return sq_error(err, SQUALL_ECANCELLED, "%s is whole as far as it goes; the same command%s goes on where this one stopped", store,
+                    plan->settings.overwrite ? " without --overwrite" : "");
+}
+
 int squall_convert_run(squall_convert_plan *plan, struct squall_convert_result *ret, struct squall_error *err)
 {
     struct sq_run run = {.plan = plan, .arena = sq_arena_new()};
@@ -214,6 +230,8 @@ int squall_convert_run(squall_convert_plan *plan, struct squall_convert_result *
     int status = run.arena ? carry_out(&run, &locks, err) : sq_error_memory(err, sizeof run);
     if (!status)
         status = sq_run_result(&run, ret, err);
+    if (status == SQUALL_ECANCELLED)
+        status = tell_interruption(plan, err);
     sq_journal_close(run.journal);
     release(&locks);
     sq_arena_free(run.arena);

@@ -3,6 +3,7 @@
 #include "array/dtype.h"
 #include "base/checked.h"
 #include "base/error_internal.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "sys/file.h"
 #include <ctype.h>
@@ -152,12 +153,35 @@ static int copy_texts(struct sq_settings *s, const char *const *texts, size_t co
     return 0;
 }
 
-static int parse_places(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+/* Taken for a path, "s3://bucket/x.zarr" would be a store in a folder "s3:", and the user look for it elsewhere. */
+static int refuse_url(const char *path, struct squall_error *err)
+{
+    size_t scheme = 0;
+    while (isalnum((unsigned char)path[scheme]) || (path[scheme] && strchr("+-.", path[scheme])))
+        scheme++;
+    if (scheme < 2 || strncmp(path + scheme, "://", 3) != 0)
+        return 0;
+    return sq_error(err, SQUALL_EUNSUPPORTED,
+                    "%s: only files and folders are read and written; copy it here, or the store there, with rclone", path);
+}
+
+static int check_places(const struct squall_convert_options *o, struct squall_error *err)
 {
     if (o->source_count == 0)
         return sq_error(err, SQUALL_EINVAL, "no source to convert");
     if (!o->destination || !*o->destination)
         return sq_error(err, SQUALL_EINVAL, "no destination to convert to");
+    for (size_t i = 0; i < o->source_count; i++) {
+        if (!*o->sources[i])
+            return sq_error(err, SQUALL_EINVAL, "a source has an empty name");
+        SQ_TRY(refuse_url(o->sources[i], err));
+    }
+    return refuse_url(o->destination, err);
+}
+
+static int parse_places(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+{
+    SQ_TRY(check_places(o, err));
     char *destination = sq_arena_strdup(s->arena, o->destination);
     if (!destination)
         return sq_error_memory(err, strlen(o->destination));
@@ -212,6 +236,34 @@ static void add_option(struct sq_text *t, const char *name, const char *value)
     add_quoted(t, value);
 }
 
+static void add_path(struct sq_text *t, const char *path)
+{
+    SQ_CLEANUP_FREE char *absolute = sq_path_absolute(path);
+    if (!absolute)
+        t->failed = true;
+    else
+        add_quoted(t, absolute);
+}
+
+/* Paths from the root on: it is run again from wherever one looks at the store. A list of many files is not repeated. */
+static void put_command(const struct sq_settings *s, const struct sq_text *options, struct sq_text *command)
+{
+    enum { SOURCES_SHOWN = 8 };
+    bool all = s->source_count <= SOURCES_SHOWN;
+    sq_text_add(command, "squall convert ");
+    for (size_t i = 0; i < (all ? s->source_count : 1); i++) {
+        add_path(command, s->sources[i]);
+        sq_text_add(command, " ");
+    }
+    if (!all)
+        sq_text_printf(command, "[and %zu more sources] ", s->source_count - 1);
+    add_path(command, s->destination);
+    if (options->length)
+        sq_text_printf(command, " %s", sq_text_string(options));
+    if (s->strict)
+        sq_text_add(command, " --strict");
+}
+
 /* Both texts, into the arena. */
 static int put_in_words(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
 {
@@ -229,15 +281,7 @@ static int put_in_words(struct sq_settings *s, const struct squall_convert_optio
     add_option(&options, "--every", o->every);
     add_option(&options, "--stack", o->stack);
     add_option(&options, "--stack-name", o->stack_name);
-    sq_text_add(&command, "squall convert");
-    for (size_t i = 0; i < s->source_count; i++) {
-        sq_text_add(&command, " ");
-        add_quoted(&command, s->sources[i]);
-    }
-    sq_text_add(&command, " ");
-    add_quoted(&command, s->destination);
-    if (options.length)
-        sq_text_printf(&command, " %s", sq_text_string(&options));
+    put_command(s, &options, &command);
     s->text = options.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&options));
     s->command = command.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&command));
     return s->text && s->command ? 0 : sq_error_memory(err, command.length);

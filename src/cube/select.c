@@ -267,6 +267,20 @@ static int compare_named(const void *a, const void *b)
     return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
+static int nothing_to_rename(const struct sq_cube *cube, const char *rule, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text names = SQ_TEXT_INIT;
+    size_t all = cube->variable_count + cube->coordinate_count, listed = 0;
+    for (; listed < all && names.length < 300; listed++)
+        sq_text_printf(&names, "%s%s", listed ? ", " : "",
+                       listed < cube->variable_count ? cube->variables[listed].name
+                                                     : cube->coordinates[listed - cube->variable_count].name);
+    if (names.failed)
+        return sq_error_memory(err, names.length);
+    return sq_error(err, SQUALL_EINVAL, "--rename %s: there is no variable or coordinate of that name; there are %s%s", rule,
+                    sq_text_string(&names), listed < all ? ", …" : "");
+}
+
 /* Every array of the cube has a name of its own, and every --rename had something to name. */
 int sq_cube_check_names(const struct sq_builder *b, struct squall_error *err)
 {
@@ -274,7 +288,7 @@ int sq_cube_check_names(const struct sq_builder *b, struct squall_error *err)
     size_t count = 0, all = cube->variable_count + cube->coordinate_count;
     for (size_t i = 0; i < b->options->rename_count; i++) {
         if (!b->rename_used[i])
-            return sq_error(err, SQUALL_EINVAL, "--rename %s: there is no variable or coordinate of that name", b->options->rename[i]);
+            return nothing_to_rename(cube, b->options->rename[i], err);
     }
     SQ_CLEANUP_FREE struct named *names = sq_alloc(all, sizeof *names);
     if (!names)

@@ -88,12 +88,14 @@ static int join_runs(const struct sq_builder *b, struct sq_axis *ret, struct squ
 
 static int refuse_spacing(const struct sq_builder *b, int64_t wanted_s, const char *why, struct squall_error *err)
 {
-    SQ_CLEANUP_TEXT struct sq_text have = SQ_TEXT_INIT, want = SQ_TEXT_INIT;
+    SQ_CLEANUP_TEXT struct sq_text have = SQ_TEXT_INIT, want = SQ_TEXT_INIT, every = SQ_TEXT_INIT;
     sq_text_add_duration(&have, b->spacing_s);
     sq_text_add_duration(&want, wanted_s);
+    sq_text_add_compact_duration(&every, wanted_s);
     return sq_error(err, SQUALL_EREFUSED,
-                    "the store's init_time runs in steps of %s, %s %s: its coordinates would have to move; convert into a new store",
-                    sq_text_string(&have), why, sq_text_string(&want));
+                    "the store's init_time runs in steps of %s, %s %s: its coordinates would have to move; make the store anew "
+                    "(--overwrite) or another one, with --every %s",
+                    sq_text_string(&have), why, sq_text_string(&want), sq_text_string(&every));
 }
 
 /* Cadence of a store that exists: start_s, spacing_s, cadence_s and known_init_count are the schema's. */

@@ -59,7 +59,7 @@ int sq_file_open(const char *path, int *ret_fd, struct sq_file_identity *ret_ide
     }
     if (!S_ISREG(s.st_mode)) {
         close(fd);
-        return sq_error(err, SQUALL_EINVAL, "%s: %s, not a file", path, S_ISDIR(s.st_mode) ? "a folder" : "a device or pipe");
+        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: %s, not a file", path, S_ISDIR(s.st_mode) ? "a folder" : "a device or pipe");
     }
     if (ret_identity)
         *ret_identity = identity_of(&s);
@@ -285,6 +285,14 @@ char *sq_path_join(const char *folder, const char *name)
 {
     size_t length = strlen(folder);
     return sq_format("%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/", name);
+}
+
+char *sq_path_absolute(const char *path)
+{
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0); /* malloc'ed by the C library */
+    char *made = here ? sq_path_join(here, path) : sq_strdup(path);
+    free(here);
+    return made;
 }
 
 const char *sq_path_name(const char *path)

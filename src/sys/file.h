@@ -32,7 +32,7 @@ int sq_file_stat(const char *path, enum sq_file_kind *ret_kind, struct sq_file_i
 /* Is there an entry of this name? Links are not followed: a link that leads nowhere is an entry. */
 int sq_file_exists(const char *path, bool *ret_exists, struct squall_error *err) SQUALL_CHECK;
 
-/* *ret_fd: close with sq_file_close. A folder is refused (SQUALL_EINVAL). ret_identity may be NULL. */
+/* *ret_fd: close with sq_file_close. A folder, device or pipe is refused (SQUALL_EUNSUPPORTED). ret_identity may be NULL. */
 int sq_file_open(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err) SQUALL_CHECK;
 void sq_file_close(int fd); /* for descriptors only read from; -1 is accepted */
 
@@ -67,6 +67,8 @@ int sq_folder_holds(const char *path, bool *ret_holds, struct squall_error *err)
 int sq_folder_list(const char *path, char ***ret_names, size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
 void sq_names_free(char **names, size_t count);
 
+/* From the root on, as it is now; the path itself where the folder that it is in cannot be told. NULL: out of memory. sq_free. */
+char *sq_path_absolute(const char *path) __attribute__((warn_unused_result));
 /* "folder/name"; NULL: out of memory. sq_free. */
 char *sq_path_join(const char *folder, const char *name) __attribute__((warn_unused_result));
 const char *sq_path_name(const char *path); /* the part behind the last slash */

@@ -491,6 +491,7 @@ def test_too_little_memory_is_refused_with_what_would_fit(squall, small, store):
     fits = done.err.split("--memory ")[1].split("M")[0]
     assert not store.exists()
     squall("convert", small, store, "--memory", f"{fits}M")
+    assert "and 1.0 " in squall("convert", small, store, "--memory", "1K", check=False).err
 
 
 def peak_bytes(command):
@@ -528,6 +529,18 @@ def test_destinations_that_are_something_else_are_refused(squall, small, tmp_pat
     empty.mkdir()
     squall("convert", small, empty)
     squall("convert", small, tmp_path / "a" / "b" / "c.zarr")  # folders above are made
+    for args in ((small, "s3://bucket/a.zarr"), ("https://host/a.grib2", "b.zarr")):  # no folder "s3:" is made
+        done = squall("convert", *args, check=False, cwd=tmp_path)
+        assert done.code == 1 and "only files and folders are read and written" in done.err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "empty", "file", "folder"]
+
+
+def test_a_file_whose_name_looks_like_a_glob_is_itself(squall, tmp_path, store):
+    archive.write(tmp_path / "run[1].grib2", archive.run(0))
+    (tmp_path / "run1.grib2").write_bytes(b"")
+    squall("convert", tmp_path / "run[1].grib2", store)
+    done = squall("convert", tmp_path / "run[0-9].grib2", tmp_path / "other.zarr", check=False)
+    assert done.code == 1 and "run1.grib2: the file is empty" in done.err
 
 
 def test_a_destination_that_cannot_be_written_is_an_error(squall, small, tmp_path):
@@ -567,7 +580,7 @@ def test_a_store_in_use_is_refused_and_its_holder_named(squall, small, store):
     assert not lock.exists()
     lock.write_text(json.dumps(me()))
     done = squall("convert", small, store, check=False)
-    assert done.code == 4
+    assert done.code == 4 and f"squall: {store}: in use by" in done.err
     assert f"process {os.getpid()}" in done.err and os.uname().nodename in done.err and "2026-01-01T00:00:00Z" in done.err
     assert f"process {os.getpid()}" in squall("status", store).out
     lock.write_text(json.dumps(me() | {"start_ticks": 1}))  # a process that is dead, though its number is in use again
@@ -610,6 +623,16 @@ def test_status_is_a_calendar(squall, tmp_path, store):
     report = json.loads(squall("status", store, "--json").out)
     assert (report["complete"], report["partial"], report["missing"], report["interrupted"]) == (4, 1, 1, 0)
     assert report["runs"][1] == {"init_time": "2024-02-28T06:00", "state": "partial", "fields": 3}
+
+
+def test_the_command_that_goes_on_can_be_given_from_anywhere(squall, tmp_path, store):
+    archive.make(tmp_path / "in", 10)
+    squall("convert", "in", "out.zarr", "--strict", "--chunks", "step=1", cwd=tmp_path)
+    command = json.loads(squall("status", store, "--json", cwd="/").out)["command"]
+    assert command == f"squall convert {tmp_path}/in {store} --chunks step=1 --strict"
+    squall("convert", *sorted((tmp_path / "in").iterdir()), store, "--chunks", "step=1", "--overwrite")
+    command = json.loads(squall("status", store, "--json").out)["command"]  # a long list is not repeated
+    assert command == f"squall convert {archive.path_of(tmp_path / 'in', 0)} [and 9 more sources] {store} --chunks step=1"
 
 
 def test_status_and_verify_of_what_is_no_store(squall, tmp_path, small):
@@ -800,5 +823,21 @@ def test_a_signal_stops_it_cleanly(squall, ukv, store, support, number):
     assert process.returncode == 128 + number, err
     assert not (store / "chunk_exists" / ".squall" / "lock").exists()
     assert not [p for p in store.rglob(".*.squall-tmp")]
+    assert f"{store} is whole as far as it goes; the same command goes on" in err
     squall("convert", ukv, store)
+    assert opened(store).chunk_exists.values.all()
+
+
+def test_an_interrupted_overwrite_leaves_the_store_and_says_so(squall, ukv, small, store, support):
+    squall("convert", small, store)
+    before = files(store)
+    command = [support.parents[1] / "squall", "convert", ukv, store, "--overwrite", "--threads", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not (store.parent / f".{store.name}.squall-new" / "zarr.json").exists():
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130 and f"{store} is as it was" in err
+    assert files(store) == before
+    squall("convert", ukv, store, "--overwrite")
     assert opened(store).chunk_exists.values.all()

@@ -156,13 +156,14 @@ static void other_wrong_options_are_named(void **state)
 static void the_command_can_be_typed_again(void **state)
 {
     (void)state;
-    static const char *const sources[] = {"my archive", "it's"};
+    static const char *const sources[] = {"/data/my archive", "/data/it's"};
     static const char *const select[] = {"name=t2m|d2m"};
     struct squall_convert_options o = {
-        .sources = sources, .source_count = 2, .destination = "out.zarr/", .dtype = "float16", .select = select, .select_count = 1};
+        .sources = sources, .source_count = 2, .destination = "/data/out.zarr/", .dtype = "float16", .select = select, .select_count = 1};
     struct sq_settings s = parsed(o);
-    assert_string_equal(s.destination, "out.zarr");
-    assert_string_equal(s.command, "squall convert 'my archive' 'it'\\''s' out.zarr --dtype float16 --select 'name=t2m|d2m'");
+    assert_string_equal(s.destination, "/data/out.zarr");
+    assert_string_equal(s.command,
+                        "squall convert '/data/my archive' '/data/it'\\''s' /data/out.zarr --dtype float16 --select 'name=t2m|d2m'");
     assert_string_equal(s.text, "--dtype float16 --select 'name=t2m|d2m'");
     sq_settings_done(&s);
 }

@@ -125,9 +125,9 @@ static void folders_and_devices_are_no_files(void **state)
     (void)state;
     struct sq_source *s = NULL;
     struct squall_error err = SQUALL_ERROR_INIT;
-    assert_int_equal(sq_source_open_file(folder, &s, &err), SQUALL_EINVAL);
+    assert_int_equal(sq_source_open_file(folder, &s, &err), SQUALL_EUNSUPPORTED);
     assert_non_null(strstr(err.message, "a folder"));
-    assert_int_equal(sq_source_open_file("/dev/null", &s, NULL), SQUALL_EINVAL);
+    assert_int_equal(sq_source_open_file("/dev/null", &s, NULL), SQUALL_EUNSUPPORTED);
     assert_int_equal(sq_source_open_file("/nowhere/at/all", &s, &err), SQUALL_ENOTFOUND);
     assert_non_null(strstr(err.message, "/nowhere/at/all"));
 }

@@ -1,6 +1,7 @@
 /*
- * squall verify: every chunk that a record tells of, by length and checksum, in parallel. A Zarr store without records is
- * decoded instead, chunk by chunk: that finds what does not decode, and what is not there.
+ * squall verify: every chunk that a record tells of, by length and checksum, in parallel; what has no record, the coordinates and the
+ * metadata, is read. A Zarr store without records is decoded instead, chunk by chunk: that finds what does not decode, and what is not
+ * there.
  */
 #include "array/dtype.h"
 #include "base/checked.h"
@@ -221,29 +222,12 @@ static int check_flags(struct verify *v, const struct sq_store_state *state, str
     return 0;
 }
 
-static int by_records(struct verify *v, const struct sq_store_state *state, struct squall_error *err)
-{
-    __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v};
-    const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
-    r.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *r.arrays);
-    r.buffers = sq_alloc_zero(v->ctx->threads, sizeof *r.buffers);
-    r.capacities = sq_alloc_zero(v->ctx->threads, sizeof *r.capacities);
-    if (!r.arrays || !r.buffers || !r.capacities)
-        return sq_error_memory(err, v->ctx->threads * sizeof *r.buffers);
-    SQ_TRY(sq_json_each(arrays, add_array, &r, err));
-    for (size_t i = 0; i < state->records.unit_count; i++)
-        if (state->records.units[i].valid)
-            SQ_TRY(list_unit(&r, &state->records.units[i], err));
-    v->chunk_count = r.chunk_count;
-    SQ_TRY(sq_parallel(v->ctx->threads, r.chunk_count, check_chunk, &r, err));
-    return check_flags(v, state, err);
-}
-
 /* ---- by decoding ----------------------------------------------------------------------------------------------------------------- */
 
 struct decoding {
     struct verify *v;
     squall_array *array;
+    bool complete; /* it has every chunk: one that is not there is missing, and not left out as fill */
     struct squall_array_info info;
     uint64_t grid[SQUALL_RANK_MAX];
     size_t chunk_elements, first_order;
@@ -321,7 +305,8 @@ static int decode_task(void *user, size_t index, unsigned worker, struct squall_
     SQ_TRY(is_absent(d, chunk, &absent, err));
     if (absent) {
         SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);
-        SQ_TRY(add_finding(d->v, true, order, name ? sq_format("%s: absent, reads as fill", name) : NULL, err));
+        const char *what = d->complete ? "missing" : "absent, reads as fill";
+        SQ_TRY(add_finding(d->v, !d->complete, order, name ? sq_format("%s: %s", name, what) : NULL, err));
     } else {
         SQ_TRY(decode_chunk(d, chunk, order, d->buffers[worker], err));
     }
@@ -330,10 +315,10 @@ static int decode_task(void *user, size_t index, unsigned worker, struct squall_
 }
 
 /* *ret_chunks: how many chunks the array has. */
-static int decode_array(struct verify *v, squall_array *a, size_t first_order, size_t *ret_chunks, struct squall_error *err)
+static int decode_array(struct verify *v, squall_array *a, bool complete, size_t first_order, size_t *ret_chunks, struct squall_error *err)
 {
     __attribute__((cleanup(decoding_done))) struct decoding d = {
-        .v = v, .array = a, .info = squall_array_info(a), .first_order = first_order};
+        .v = v, .array = a, .complete = complete, .info = squall_array_info(a), .first_order = first_order};
     size_t chunks = 1, bytes, element = d.info.type == SQUALL_STRING ? sizeof(char *) : sq_type_size(d.info.type);
     *ret_chunks = 0;
     if (d.info.unsupported)
@@ -369,11 +354,84 @@ static int by_decoding(squall_context *ctx, struct verify *v, struct squall_erro
         status = add_finding(v, false, 0, sq_strdup(squall_dataset_problem(ds, i)), err);
     for (size_t i = 0; i < info.array_count && !status; i++) {
         size_t chunks = 0;
-        status = decode_array(v, squall_dataset_array_at(ds, i), order, &chunks, err);
+        status = decode_array(v, squall_dataset_array_at(ds, i), false, order, &chunks, err);
         order += chunks + 1;
     }
     squall_dataset_close(ds);
     return status;
+}
+
+/* ---- what the records do not tell of --------------------------------------------------------------------------------------------- */
+
+static bool is_flag(const char *name)
+{
+    return !strcmp(name, SQ_FLAG_EXISTS) || !strcmp(name, SQ_FLAG_COUNT);
+}
+
+/* The coordinates, which are written anew by every run, decode and are all there; the flags are check_flags' business. */
+static int check_coordinates(struct recorded *r, const squall_dataset *ds, struct squall_error *err)
+{
+    struct verify *v = r->v;
+    uint64_t recorded = v->chunk_count;
+    size_t order = r->chunk_count, chunks;
+    for (size_t i = 0; i < squall_dataset_info(ds).array_count; i++) {
+        squall_array *a = squall_dataset_array_at(ds, i);
+        const char *name = squall_array_info(a).name;
+        if (array_named(r, name) || is_flag(name))
+            continue;
+        SQ_TRY(decode_array(v, a, true, order, &chunks, err));
+        order += chunks + 1;
+    }
+    v->chunk_count = recorded;
+    return 0;
+}
+
+/* Would a reader see this store, with all that the records tell of? */
+static int check_rest(squall_context *ctx, struct recorded *r, struct squall_error *err)
+{
+    struct verify *v = r->v;
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    squall_dataset *ds;
+    int status = squall_dataset_open(ctx, v->store, &ds, &failure);
+    if (status == SQUALL_ENOMEM || status == SQUALL_ECANCELLED) {
+        if (err)
+            *err = failure;
+        return status;
+    }
+    if (status)
+        return add_finding(v, false, SIZE_MAX, sq_strdup(failure.message), err); /* it names the file */
+    for (size_t i = 0; i < r->array_count && !status; i++) {
+        squall_array *a;
+        if (squall_dataset_array(ds, r->arrays[i].name, &a, NULL))
+            status = add_finding(v, false, SIZE_MAX, sq_format("%s: its metadata has no array %s", v->store, r->arrays[i].name), err);
+    }
+    if (!status)
+        status = check_coordinates(r, ds, err);
+    squall_dataset_close(ds);
+    return status;
+}
+
+static int by_records(squall_context *ctx, struct verify *v, const struct sq_store_state *state, struct squall_error *err)
+{
+    __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v};
+    const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
+    r.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *r.arrays);
+    r.buffers = sq_alloc_zero(v->ctx->threads, sizeof *r.buffers);
+    r.capacities = sq_alloc_zero(v->ctx->threads, sizeof *r.capacities);
+    if (!r.arrays || !r.buffers || !r.capacities)
+        return sq_error_memory(err, v->ctx->threads * sizeof *r.buffers);
+    SQ_TRY(sq_json_each(arrays, add_array, &r, err));
+    for (size_t i = 0; i < state->records.unit_count; i++)
+        if (state->records.units[i].valid)
+            SQ_TRY(list_unit(&r, &state->records.units[i], err));
+    v->chunk_count = r.chunk_count;
+    SQ_TRY(sq_parallel(v->ctx->threads, r.chunk_count, check_chunk, &r, err));
+    SQ_TRY(check_flags(v, state, err));
+    if (state->complete)
+        return check_rest(ctx, &r, err);
+    if (state->records.unit_count == 0) /* a run was stopped before readers could see anything */
+        return 0;
+    return add_finding(v, false, SIZE_MAX, sq_format("%s/zarr.json: missing", v->store), err);
 }
 
 /* ---- report ---------------------------------------------------------------------------------------------------------------------- */
@@ -418,6 +476,8 @@ static int write_report(struct verify *v, bool recorded, char **ret_text, char *
     sq_text_add_count(&text, v->chunk_count, "chunk");
     sq_text_add(&text, recorded ? " compared with their records, " : " decoded");
     sq_text_printf(&text, "%s: %zu bad, %zu absent\n", recorded ? size : "", v->bad_count, v->absent_count);
+    if (recorded && v->bad_count)
+        sq_text_add(&text, "to mend it: remove the files that are named, then give the command that squall status tells\n");
     char *copy = sq_text_for_caller(&text);
     if (!copy)
         return sq_error_memory(err, text.length);
@@ -452,7 +512,7 @@ int squall_verify_report(squall_context *ctx, const char *store, const struct sq
         v.events = *events;
     SQ_TRY(read_state(store, &state, err));
     bool recorded = state.exists;
-    int status = recorded ? by_records(&v, &state, err) : by_decoding(ctx, &v, err);
+    int status = recorded ? by_records(ctx, &v, &state, err) : by_decoding(ctx, &v, err);
     sq_store_state_done(&state);
     SQ_TRY(status);
     SQ_TRY(write_report(&v, recorded, &text, &json, err));

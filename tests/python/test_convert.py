@@ -676,6 +676,22 @@ def test_verify_names_each_damaged_and_missing_chunk(squall, small, store):
     assert json.loads(squall("verify", store, "--json", "-q", check=False).out)["bad"] == [next(line for line in bad if "checksum" in line)]
 
 
+@pytest.mark.parametrize("place", ["latitude/c/0", "valid_time/c/0/0", "zarr.json"])
+@pytest.mark.parametrize("damage", ["missing", "overwritten"])
+def test_verify_reads_what_has_no_record_and_a_run_mends_it(squall, small, store, place, damage):
+    squall("convert", small, store)
+    whole = files(store)
+    (store / place).unlink()
+    if damage == "overwritten":
+        (store / place).write_bytes(b"nonsense")
+    done = squall("verify", store, check=False)
+    assert done.code == 5 and place.split("/")[0] in done.out and "1 bad" in done.out and "to mend it: remove" in done.out
+    (store / place).unlink(missing_ok=True)
+    squall("convert", small, store)
+    assert files(store) == whole
+    assert "0 bad" in squall("verify", store).out
+
+
 def test_verify_without_records_decodes(squall, small, tmp_path):
     store = tmp_path / "theirs.zarr"
     xr.Dataset({"a": (("y", "x"), np.arange(80.0).reshape(8, 10))}).to_zarr(

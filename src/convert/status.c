@@ -194,9 +194,14 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
     sq_time_text(init_time(s, s->state.init_count - 1), last);
     sq_text_printf(out, "%s: ", s->store);
     sq_text_add_count(out, s->state.init_count, "init time");
-    sq_text_printf(out, ", %s to %s, usually ", first, last);
-    sq_text_add_count(out, s->usual, "field");
-    sq_text_add(out, " each\n");
+    sq_text_printf(out, ", %s to %s, ", first, last);
+    if (s->usual) {
+        sq_text_add(out, "usually ");
+        sq_text_add_count(out, s->usual, "field");
+        sq_text_add(out, " each\n");
+    } else {
+        sq_text_add(out, "none is stored yet\n");
+    }
     SQ_TRY(add_calendar(s, out, err));
     for (size_t i = 0; i < RUN_STATE_COUNT; i++)
         sq_text_printf(out, "%s%c %s: %llu", i ? "   " : "", STATES[i].mark, STATES[i].name, (unsigned long long)s->totals[i]);

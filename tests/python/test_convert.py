@@ -395,6 +395,8 @@ def test_strict_writes_no_unit_with_a_bad_input(squall, tmp_path, store):
     source = archive.make(tmp_path / "in", 3)
     with open(archive.path_of(source, 1), "ab") as f:
         f.write(b"GRIB")
+    done = squall("convert", archive.path_of(source, 1), tmp_path / "none.zarr", "--strict", check=False)
+    assert done.code == 3 and "none is stored yet" in squall("status", tmp_path / "none.zarr").out
     for _ in range(2):  # with --strict it stays an error
         done = squall("convert", source, store, "--strict", check=False)
         assert done.code == 3

@@ -28,28 +28,29 @@ void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kin
 
 /* ---- the destination ------------------------------------------------------------------------------------------------------------- */
 
-/* To replace a store, the new one is built in ".NAME.squall-new" beside it. */
-static int find_target(struct squall_convert_plan *plan, struct squall_error *err)
+char *sq_plan_beside(const char *store)
 {
-    const char *destination = plan->settings.destination, *name = sq_path_name(destination);
-    plan->target = plan->replaces ? sq_format("%.*s.%s.squall-new", (int)(name - destination), destination, name) : sq_strdup(destination);
-    return plan->target ? 0 : sq_error_memory(err, strlen(destination));
+    const char *name = sq_path_name(store);
+    return sq_format("%.*s.%s.squall-new", (int)(name - store), store, name);
 }
 
 /* --overwrite: only a store of squall's is replaced, by one that begins from nothing. */
 static int look_at_destination(struct squall_convert_plan *plan, struct squall_error *err)
 {
-    SQ_TRY(sq_store_state_read(plan->settings.destination, &plan->state, err));
+    const char *destination = plan->settings.destination;
+    SQ_TRY(sq_store_state_read(destination, &plan->state, err));
     int status = sq_lock_look(plan->state.records_folder, err);
     if (status)
-        return sq_error_within(err, status, "%s", plan->settings.destination);
-    plan->replaces = plan->settings.overwrite && plan->state.exists;
-    SQ_TRY(find_target(plan, err));
-    if (!plan->replaces)
-        return 0;
+        return sq_error_within(err, status, "%s", destination);
+    if (!plan->settings.overwrite || !plan->state.exists) {
+        plan->target = sq_strdup(destination);
+        return plan->target ? 0 : sq_error_memory(err, strlen(destination));
+    }
     sq_store_state_done(&plan->state);
-    plan->state.records_folder = sq_records_folder(plan->target);
-    return plan->state.records_folder ? 0 : sq_error_memory(err, strlen(plan->target));
+    SQ_TRY(sq_path_resolve(destination, &plan->replaced, err));
+    plan->target = sq_plan_beside(plan->replaced);
+    plan->state.records_folder = plan->target ? sq_records_folder(plan->target) : NULL;
+    return plan->state.records_folder ? 0 : sq_error_memory(err, strlen(destination));
 }
 
 /* The settings alone, before any source is read. */
@@ -216,6 +217,7 @@ void squall_convert_plan_free(squall_convert_plan *plan)
     sq_store_state_done(&plan->state);
     sq_settings_done(&plan->settings);
     sq_free(plan->target);
+    sq_free(plan->replaced);
     pthread_mutex_destroy(&plan->say_lock);
     sq_free(plan);
 }

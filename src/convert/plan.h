@@ -53,7 +53,7 @@ struct squall_convert_plan {
     struct squall_convert_events events;
     struct sq_settings settings;
     char *target;                /* where the store is built: the destination, or, to replace one, a folder beside it */
-    bool replaces;               /* the destination's store goes when the target is complete */
+    char *replaced;              /* NULL, or the store that goes when the target is complete (no link to it) */
     struct sq_store_state state; /* of the target */
     struct sq_source_list sources;
     struct sq_grib_index index;
@@ -85,6 +85,9 @@ int sq_input_add(struct sq_input_list *list, const struct sq_records *records, c
                  struct squall_error *err) SQUALL_CHECK;
 struct sq_record_file sq_record_file_of(const struct sq_grib_file *file);
 void sq_input_list_done(struct sq_input_list *list);
+
+/* "FOLDER/.NAME.squall-new": where a store that replaces FOLDER/NAME is built. sq_free; NULL: out of memory. */
+char *sq_plan_beside(const char *store) __attribute__((warn_unused_result));
 
 /* overflow.c: fill plan->outlooks; SQUALL_ERANGE where a field's values all lie beyond its array's type. */
 int sq_plan_overflow(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;

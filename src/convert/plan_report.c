@@ -99,7 +99,7 @@ static int set_units(const struct squall_convert_plan *plan, struct sq_json *rep
 static int set_all(const struct squall_convert_plan *plan, struct sq_json *v)
 {
     const struct sq_cube *cube = &plan->cube;
-    const char *kind = plan->replaces ? "replace" : plan->state.exists ? "append" : "new";
+    const char *kind = plan->replaced ? "replace" : plan->state.exists ? "append" : "new";
     if (sq_json_set_string(v, "destination", plan->settings.destination) || sq_json_set_string(v, "kind", kind) ||
         set_uint(v, "files", plan->index.file_count) || sq_report_fields(plan, v) || set_init_time(plan, v) || set_arrays(plan, v) ||
         set_units(plan, v) || set_uint(v, "holes", cube->holes) || set_uint(v, "bytes_in", plan->bytes_in) ||
@@ -161,7 +161,7 @@ int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct
     sq_time_text(cube->init_times_s[0], first);
     sq_time_text(cube->init_times_s[cube->init_count - 1], last);
     sq_text_printf(&out, "%s (%s)\n", plan->settings.destination,
-                   plan->replaces       ? "replaces the store that is there"
+                   plan->replaced       ? "replaces the store that is there"
                    : plan->state.exists ? "is added to"
                                         : "new");
     sq_text_add_count(&out, n.found, "field");

@@ -30,11 +30,11 @@ static int take_lock(const struct squall_convert_plan *plan, const char *records
 
 static int take_locks(const struct squall_convert_plan *plan, struct locks *locks, struct squall_error *err)
 {
-    if (plan->replaces) {
-        SQ_CLEANUP_FREE char *replaced = sq_records_folder(plan->settings.destination);
-        if (!replaced)
-            return sq_error_memory(err, strlen(plan->settings.destination));
-        SQ_TRY(take_lock(plan, replaced, &locks->replaced, err));
+    if (plan->replaced) {
+        SQ_CLEANUP_FREE char *records = sq_records_folder(plan->replaced);
+        if (!records)
+            return sq_error_memory(err, strlen(plan->replaced));
+        SQ_TRY(take_lock(plan, records, &locks->replaced, err));
         SQ_TRY(sq_tree_remove(plan->target, err)); /* of an earlier run that was killed */
     }
     SQ_TRY(sq_store_make_folders(plan->target, err));
@@ -58,7 +58,7 @@ static int check_unchanged(const struct squall_convert_plan *plan, struct squall
 /* The new store takes the old one's place in one step where the file system can; the old one goes when it is out of the way. */
 static int swap(const struct squall_convert_plan *plan, struct locks *locks, struct squall_error *err)
 {
-    const char *destination = plan->settings.destination;
+    const char *destination = plan->replaced;
     SQ_CLEANUP_FREE char *aside = sq_format("%s.squall-old", plan->target);
     SQ_CLEANUP_FREE char *records = sq_records_folder(destination);
     const char *old = plan->target;
@@ -76,7 +76,7 @@ static int swap(const struct squall_convert_plan *plan, struct locks *locks, str
     SQ_CLEANUP_FREE char *folder = sq_strndup(destination, (size_t)(sq_path_name(destination) - destination));
     if (!folder)
         return sq_error_memory(err, strlen(destination));
-    SQ_TRY(sq_folder_sync(*folder ? folder : ".", err));
+    SQ_TRY(sq_folder_sync(folder, err));
     return sq_tree_remove(old, err);
 }
 
@@ -207,14 +207,14 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
         SQ_TRY(record_inputs(run, err));
     if (has_new_failure(run))
         SQ_TRY(record_failures(run, err));
-    return plan->replaces ? swap(plan, locks, err) : 0;
+    return plan->replaced ? swap(plan, locks, err) : 0;
 }
 
 /* What an interrupted run has left, for whoever interrupted it. */
 static int tell_interruption(const struct squall_convert_plan *plan, struct squall_error *err)
 {
     const char *store = plan->settings.destination;
-    if (plan->replaces)
+    if (plan->replaced)
         return sq_error(err, SQUALL_ECANCELLED, "%s is as it was; the store that was to replace it is begun again next time", store);
     return sq_error(err, SQUALL_ECANCELLED, "%s is whole as far as it goes; the same command%s goes on where this one stopped", store,
                     plan->settings.overwrite ? " without --overwrite" : "");

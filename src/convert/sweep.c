@@ -57,8 +57,17 @@ static int sweep_array(const struct squall_convert_plan *plan, const char *name,
     return 0;
 }
 
+/* What a killed --overwrite left beside the store: the new one that it had begun, or the old one that it had replaced. */
+static int remove_beside(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *beside = sq_plan_beside(plan->target);
+    return beside ? sq_tree_remove(beside, err) : sq_error_memory(err, strlen(plan->target));
+}
+
 int sq_sweep(const struct squall_convert_plan *plan, struct squall_error *err)
 {
+    if (!plan->replaced)
+        SQ_TRY(remove_beside(plan, err));
     SQ_TRY(sweep_below(plan->target, SQ_FLAG_EXISTS, true, err)); /* the records are in it */
     if (!plan->state.exists)                                      /* nothing else has been begun */
         return 0;

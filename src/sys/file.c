@@ -295,6 +295,19 @@ char *sq_path_absolute(const char *path)
     return made;
 }
 
+int sq_path_resolve(const char *path, char **ret, struct squall_error *err)
+{
+    char *resolved = realpath(path, NULL);
+    if (!resolved)
+        return sq_error_errno(err, errno, "%s", path);
+    char *copy = sq_strdup(resolved);
+    free(resolved);
+    if (!copy)
+        return sq_error_memory(err, strlen(path));
+    *ret = copy;
+    return 0;
+}
+
 const char *sq_path_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

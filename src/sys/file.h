@@ -71,6 +71,8 @@ void sq_names_free(char **names, size_t count);
 char *sq_path_absolute(const char *path) __attribute__((warn_unused_result));
 /* "folder/name"; NULL: out of memory. sq_free. */
 char *sq_path_join(const char *folder, const char *name) __attribute__((warn_unused_result));
+/* The path without links in it; what it names must be there. *ret: sq_free. */
+int sq_path_resolve(const char *path, char **ret, struct squall_error *err) SQUALL_CHECK;
 const char *sq_path_name(const char *path); /* the part behind the last slash */
 /* What it lies in, without a slash at the end; "." where it says nothing. NULL: out of memory; sq_free. */
 char *sq_path_folder(const char *path) __attribute__((warn_unused_result));

@@ -315,6 +315,13 @@ def test_an_append_that_would_space_the_runs_anew_is_refused(squall, tmp_path, s
     assert opened(hourly).chunk_exists.values.tolist() == [True, False, True, True, True, True]
 
 
+def test_what_a_killed_overwrite_left_is_removed_by_the_next_run(squall, small, tmp_path, store):
+    squall("convert", small, store)
+    shutil.copytree(store, tmp_path / ".out.zarr.squall-new")
+    squall("convert", small, store)
+    assert [p.name for p in tmp_path.iterdir()] == ["out.zarr"]
+
+
 def test_what_the_store_was_not_made_for_is_ignored_and_named(squall, tmp_path, store):
     source = tmp_path / "in"
     assert convert_runs(squall, source, store, [2, 3, 4], names=("t", "r")).code == 0
@@ -338,6 +345,9 @@ def test_overwrite_replaces_a_store_of_ours_and_nothing_else(squall, small, tmp_
     check_values(ds, sorted(small.iterdir()), "float16")
     assert [p.name for p in tmp_path.iterdir()] == ["out.zarr"]
     squall("convert", small, tmp_path / "new.zarr", "--overwrite")  # nothing there: nothing to replace
+    (tmp_path / "link.zarr").symlink_to(tmp_path / "new.zarr")
+    squall("convert", small, tmp_path / "link.zarr", "--overwrite", "--dtype", "float64")
+    assert (tmp_path / "link.zarr").is_symlink() and opened(tmp_path / "new.zarr").t2m.dtype == np.float64
     other = tmp_path / "other.zarr"
     xr.Dataset({"a": ("x", [1, 2])}).to_zarr(other)
     before = files(other)

@@ -116,21 +116,30 @@ static void add_kind(struct sq_text *out, const struct sq_key *key)
         sq_text_printf(out, "derived%d", key->derived);
 }
 
+/* What the probability is of: "above0p254", "nearNormal", "quantile1of10". */
 static void add_threshold(struct sq_text *out, const struct sq_key *key)
 {
+    /* WMO code table 4.9, and which of the two limits each type speaks of */
+    static const struct {
+        const char *word;
+        bool lower, upper;
+    } TYPES[] = {{"below", true, false},        {"above", false, true},        {"between", true, true},       {"above", true, false},
+                 {"below", false, true},        {"equal", true, false},        {"aboveNormal", false, false}, {"nearNormal", false, false},
+                 {"belowNormal", false, false}, {"categorical", false, false}, {"quantile", true, true}};
+    enum { QUANTILE = 10 };
     if (key->kind != SQ_KIND_PROBABILITY)
         return;
-    /* WMO code table 4.9: 0 below the lower limit, 1 above the upper, 2 between, 3 above the lower, 4 below the upper */
-    bool lower = !isnan(key->lower) && key->probability != 1 && key->probability != 4;
-    bool upper = !isnan(key->upper) && key->probability != 0 && key->probability != 3;
-    const char *word = key->probability == 0 || key->probability == 4   ? "below"
-                       : key->probability == 1 || key->probability == 3 ? "above"
-                                                                        : "between";
-    sq_text_add(out, word);
+    bool known = key->probability >= 0 && (size_t)key->probability < sizeof TYPES / sizeof *TYPES;
+    bool lower = !isnan(key->lower) && (!known || TYPES[key->probability].lower);
+    bool upper = !isnan(key->upper) && (!known || TYPES[key->probability].upper);
+    if (known)
+        sq_text_add(out, TYPES[key->probability].word);
+    else
+        sq_text_printf(out, "type%d_", key->probability);
     if (lower)
         add_name_number(out, key->lower);
     if (lower && upper)
-        sq_text_add(out, "and");
+        sq_text_add(out, key->probability == QUANTILE ? "of" : "and");
     if (upper)
         add_name_number(out, key->upper);
 }

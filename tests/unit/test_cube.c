@@ -82,6 +82,27 @@ static void thresholds_are_all_named_where_there_are_several(void **state)
     fields_free(f);
 }
 
+static void each_type_of_probability_has_its_word(void **state)
+{
+    (void)state;
+    static const char *const WORDS[] = {"below1",      "above10",    "between1and10", "above1",      "below10",      "equal1",
+                                        "aboveNormal", "nearNormal", "belowNormal",   "categorical", "quantile1of10"};
+    for (int type = 0; type < 11; type++) {
+        struct fields *f = fields_new();
+        char names[100];
+        for (int i = 0; i < 2; i++) { /* the other of a type that no table has */
+            uint32_t row = PRODUCT(f, .short_name = "tp", .param_id = 228, .probability = true, .lower = 1);
+            f->products[row].probability_type = (int16_t)(i ? 99 : type);
+            f->products[row].upper_limit = 10;
+            FIELD(f, row);
+        }
+        FIELD(f, PRODUCT(f, .short_name = "tp", .param_id = 228));
+        snprintf(names, sizeof names, "tp tp_probability_%s tp_probability_type99_1and10", WORDS[type]);
+        assert_names(f, names);
+        fields_free(f);
+    }
+}
+
 static void percentiles_are_variables_of_their_own(void **state)
 {
     (void)state;
@@ -800,6 +821,7 @@ int main(void)
         cmocka_unit_test(a_probability_beside_its_quantity_says_so_in_its_name),
         cmocka_unit_test(a_probability_has_no_name_and_unit_of_its_quantity),
         cmocka_unit_test(thresholds_are_all_named_where_there_are_several),
+        cmocka_unit_test(each_type_of_probability_has_its_word),
         cmocka_unit_test(percentiles_are_variables_of_their_own),
         cmocka_unit_test(ensemble_mean_and_spread_are_told_apart),
         cmocka_unit_test(a_name_adds_only_what_differs),

@@ -232,6 +232,8 @@ int sq_cube_check_names(const struct sq_builder *b, struct squall_error *err) SQ
 int sq_cube_choose_stack(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_lay_stack(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_find_runs(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
+/* With a store whose cadence is settled: strays are strays, whatever else the store has no place for. So they are told alike in every run. */
+void sq_cube_leave_strays(struct sq_builder *b);
 int sq_cube_advise_cadence(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK; /* a warning, where another would take more runs */
 
 /* levels.c */

@@ -126,8 +126,10 @@ static int choose_fields(struct sq_builder *b, struct squall_error *err)
     SQ_TRY(sq_cube_select(b, err));
     if (b->options->stack)
         SQ_TRY(sq_cube_choose_stack(b, err));
-    if (b->options->schema)
+    if (b->options->schema) {
+        sq_cube_leave_strays(b);
         SQ_TRY(sq_cube_check_places(b, err));
+    }
     SQ_TRY(sq_cube_find_axes(b, err));
     SQ_TRY(sq_cube_find_runs(b, err));
     return sq_cube_advise_cadence(b, err);

@@ -160,8 +160,17 @@ static enum sq_fate fate_of_run(const struct sq_builder *b, int64_t time_s)
 {
     int64_t since_start_s = time_s - b->start_s;
     if (since_start_s != 0 && (!b->spacing_s || since_start_s % b->spacing_s != 0))
-        return b->options->schema && since_start_s < 0 ? SQ_FATE_BEFORE_START : SQ_FATE_OFF_CADENCE;
+        return b->options->schema && !b->cadence_s && since_start_s < 0 ? SQ_FATE_BEFORE_START : SQ_FATE_OFF_CADENCE;
     return since_start_s < 0 ? SQ_FATE_BEFORE_START : SQ_FATE_OPEN;
+}
+
+void sq_cube_leave_strays(struct sq_builder *b)
+{
+    for (size_t i = 0; i < b->index->field_count && b->cadence_s; i++) {
+        bool stray = fate_of_run(b, b->index->fields[i].times.reference_time_s) == SQ_FATE_OFF_CADENCE;
+        if (stray && b->fate[i] == SQ_FATE_OPEN)
+            b->fate[i] = SQ_FATE_OFF_CADENCE;
+    }
 }
 
 int sq_cube_find_runs(struct sq_builder *b, struct squall_error *err)

@@ -51,6 +51,8 @@ def test_every_field_is_read_and_found_in_the_store(name, account_of):
 def test_runs_of_months_are_all_taken_as_the_warning_says(name, squall, tmp_path):
     advised = squall("convert", FOLDER / name, tmp_path / "months.zarr", check=False)
     assert advised.code == 3 and "--every 24h takes every run" in advised.err, advised.err
+    again = squall("convert", FOLDER / name, tmp_path / "months.zarr")  # exit 0: what is ignored is known
+    assert "known already" in again.out and not again.err
     report = json.loads(squall("convert", "--json", "-q", "--every", "24h", FOLDER / name, tmp_path / "days.zarr").out)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -115,6 +115,32 @@ static void the_same_files_give_the_same_cube(void **state)
     fields_free(f);
 }
 
+/* Else a run that does the same again would tell of them as of something new. */
+static void strays_are_told_alike_again(void **state)
+{
+    (void)state;
+    struct fields *f = day(-2, -2); /* before the first run */
+    add_day(f, 0, 36);
+    uint32_t elsewhere = PRODUCT(f, .short_name = "sst", .param_id = 34);
+    FIELD(f, elsewhere, .run_h = 8);                  /* of a variable that the store does not have */
+    FIELD(f, elsewhere - 3, .run_h = 9, .step_h = 5); /* of a step that it does not have */
+    struct sq_cube first, second;
+    struct sq_json *schema = reread(schema_of(f, &PLAIN));
+    fields_build(f, &PLAIN, &first);
+    fields_build(f, &(struct sq_cube_options){.schema = schema}, &second);
+    assert_true(first.ignored_count > 2);
+    assert_int_equal(first.ignored_count, second.ignored_count);
+    for (size_t i = 0; i < first.ignored_count; i++) {
+        assert_int_equal(first.ignored[i].field, second.ignored[i].field);
+        assert_int_equal(first.ignored[i].reason, SQ_CUBE_OFF_CADENCE);
+        assert_int_equal(second.ignored[i].reason, SQ_CUBE_OFF_CADENCE);
+    }
+    sq_json_free(schema);
+    sq_cube_done(&first);
+    sq_cube_done(&second);
+    fields_free(f);
+}
+
 static void later_runs_extend_init_time_and_earlier_ones_stay(void **state)
 {
     (void)state;
@@ -345,7 +371,7 @@ static void appended_runs_keep_the_cadence(void **state)
     check_append((struct append){{0, 6, 12}, 3, {18, 30}, 2, 0, SQUALL_OK, 6, 6, 6, 0, 0});
     check_append((struct append){{0, 6, 18}, 3, {12}, 1, 0, SQUALL_OK, 4, 6, 6, 0, 0});
     check_append((struct append){{0, 6, 12}, 3, {13, 14, 15, 16}, 4, 0, SQUALL_OK, 3, 6, 6, 0, 4});
-    check_append((struct append){{0, 6, 12}, 3, {-6, -5, 18}, 3, 0, SQUALL_OK, 4, 6, 6, 2, 0});
+    check_append((struct append){{0, 6, 12}, 3, {-6, -5, 18}, 3, 0, SQUALL_OK, 4, 6, 6, 1, 1});
 }
 
 static void an_open_cadence_is_settled_where_nothing_moves(void **state)
@@ -464,6 +490,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_files_give_the_same_cube),
+        cmocka_unit_test(strays_are_told_alike_again),
         cmocka_unit_test(later_runs_extend_init_time_and_earlier_ones_stay),
         cmocka_unit_test(fewer_sources_lose_no_init_time_and_no_variable),
         cmocka_unit_test(names_stay_whatever_comes),

@@ -157,10 +157,15 @@ static int report_text(const struct sq_run *run, const struct partial *p, char *
     sq_size_text(t->bytes_in, in);
     sq_size_text(t->bytes_out, stored);
     sq_text_printf(&out, "%s: ", run->plan->settings.destination);
-    sq_text_add_count(&out, t->units_done, "unit");
-    sq_text_add(&out, " written (");
-    sq_text_add_count(&out, t->fields_written, "field");
-    sq_text_printf(&out, ", %s of GRIB, %s of Zarr), %llu done before", in, stored, (unsigned long long)t->units_skipped);
+    if (t->units_done) {
+        sq_text_add_count(&out, t->units_done, "unit");
+        sq_text_add(&out, " written (");
+        sq_text_add_count(&out, t->fields_written, "field");
+        sq_text_printf(&out, ", %s of GRIB, %s of Zarr)", in, stored);
+    } else {
+        sq_text_add(&out, "nothing new");
+    }
+    sq_text_printf(&out, ", %llu done before", (unsigned long long)t->units_skipped);
     if (t->units_failed)
         sq_text_printf(&out, ", %llu left", (unsigned long long)t->units_failed);
     sq_text_add(&out, "\n");

@@ -27,9 +27,27 @@ enum squall_type {
     SQUALL_FLOAT32,
     SQUALL_FLOAT64,
     SQUALL_STRING, /* variable length, UTF-8; in memory: char * */
+    SQUALL_BFLOAT16,
+    SQUALL_COMPLEX64,
+    SQUALL_COMPLEX128,
+    SQUALL_INT2, /* 2 and 4 bits: a byte an element in memory, sign-extended */
+    SQUALL_INT4,
+    SQUALL_UINT2,
+    SQUALL_UINT4,
+    SQUALL_DATETIME64, /* int64 in the unit that numpy_type says; the least number is "not a time" */
+    SQUALL_TIMEDELTA64,
+    SQUALL_RAW,   /* element_bytes bytes as they are stored: raw bits, fixed-length bytes, structures */
+    SQUALL_TEXT,  /* fixed length: element_bytes / 4 UTF-32 characters, NULs at the end */
+    SQUALL_BYTES, /* variable length; in memory: struct squall_bytes */
 };
 
-size_t squall_type_size(enum squall_type type);      /* of one element in memory, bytes; strings: of a pointer */
+struct squall_bytes {
+    void *data; /* malloc'ed; NULL where there are none */
+    size_t size_bytes;
+};
+
+/* Of one element in memory, bytes; strings: of a pointer; SQUALL_RAW, SQUALL_TEXT: 0, the array's info says it. */
+size_t squall_type_size(enum squall_type type);
 const char *squall_type_name(enum squall_type type); /* Zarr v3's and numpy's name: "float32"; "string" */
 
 typedef struct squall_array squall_array; /* belongs to its dataset; NULL-safe */
@@ -38,10 +56,13 @@ typedef struct squall_array squall_array; /* belongs to its dataset; NULL-safe *
 struct squall_array_info {
     const char *name; /* path within the dataset, "t2m" or "group/t2m" */
     enum squall_type type;
-    const char *type_name; /* the source's own where it says more: "<U5"; of data that cannot be read "numpy.datetime64[ms]" */
+    const char *type_name;  /* the source's own where it says more: "<U5"; of data that cannot be read "numpy.datetime64[ms]" */
+    const char *numpy_type; /* what an element in memory is to numpy: "<f4", "<M8[10ms]", "|S5", "[('a', '<i4'), ('b', '|V3')]"; "O" */
+    size_t element_bytes;   /* of one element in memory */
     unsigned rank;
     const uint64_t *shape;
-    const uint64_t *chunks;
+    const uint64_t *chunks;  /* of a rectilinear grid: the longest along each dimension */
+    const uint64_t *shards;  /* shape of the objects that chunks are stored in; NULL: each chunk is its own */
     const char *const *dims; /* rank names; "" for an unnamed dimension */
     const char *codecs;      /* in words, "bytes + blosc(zstd, 5, shuffle)" */
     const char *attributes;  /* a JSON object */

@@ -73,7 +73,7 @@ static void print_element(FILE *out, enum squall_type type, const void *values, 
     case SQUALL_FLOAT64:
         fputs(isnan(((const double *)values)[i]) ? "nan" : number_text(((const double *)values)[i], text), out);
         return;
-    case SQUALL_STRING:
+    default:
         break; /* the caller's business */
     }
 }

@@ -36,7 +36,7 @@ static const char *descr_of(enum squall_type type)
         return "<f4";
     case SQUALL_FLOAT64:
         return "<f8";
-    case SQUALL_STRING:
+    default:
         break;
     }
     return NULL;

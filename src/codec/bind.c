@@ -219,11 +219,10 @@ static int bind_front_v3(struct sq_codec_chain *chain, const struct sq_json *cod
     return 0;
 }
 
-int sq_codec_chain_bind_v3(const struct sq_json *codecs, enum squall_type type, size_t chunk_bytes, struct sq_codec_chain **ret,
+int sq_codec_chain_bind_v3(const struct sq_json *codecs, const struct sq_codec_chunk *chunk, struct sq_codec_chain **ret,
                            struct squall_error *err)
 {
-    (void)chunk_bytes;
-    CLEANUP_CHAIN struct sq_codec_chain *chain = new_chain(type, err);
+    CLEANUP_CHAIN struct sq_codec_chain *chain = new_chain(chunk->dtype.type, err);
     if (!chain)
         return SQUALL_ENOMEM;
     SQ_TRY(bind_front_v3(chain, sq_json_at(codecs, 0), err));
@@ -252,18 +251,17 @@ static int add_v2(struct sq_codec_chain *chain, const struct sq_json *codec, str
     return add_from_json(chain, id, codec, err);
 }
 
-int sq_codec_chain_bind_v2(const struct sq_json *filters, const struct sq_json *compressor, enum squall_type type, int big_endian,
-                           size_t chunk_bytes, struct sq_codec_chain **ret, struct squall_error *err)
+int sq_codec_chain_bind_v2(const struct sq_json *filters, const struct sq_json *compressor, const struct sq_codec_chunk *chunk,
+                           struct sq_codec_chain **ret, struct squall_error *err)
 {
-    (void)chunk_bytes;
-    CLEANUP_CHAIN struct sq_codec_chain *chain = new_chain(type, err);
+    CLEANUP_CHAIN struct sq_codec_chain *chain = new_chain(chunk->dtype.type, err);
     if (!chain)
         return SQUALL_ENOMEM;
     for (size_t i = 0; i < sq_json_count(filters); i++)
         SQ_TRY(add_v2(chain, sq_json_at(filters, i), err));
     if (sq_json_type(compressor) > SQ_JSON_NULL)
         SQ_TRY(add_v2(chain, compressor, err));
-    set_byte_order(chain, big_endian);
+    set_byte_order(chain, chunk->big_endian);
     SQ_TRY(finish(chain, err));
     *ret = chain;
     chain = NULL;

@@ -5,6 +5,7 @@
 #ifndef SQ_CODEC_CODEC_H
 #define SQ_CODEC_CODEC_H
 
+#include "array/dtype.h"
 #include "base/json.h"
 #include "squall/array.h"
 #include <stddef.h>
@@ -16,16 +17,24 @@ struct sq_codec_scratch;
 /* What the converter encodes with where no codec is asked for. */
 #define SQ_CODEC_DEFAULT_SPEC "blosc:cname=zstd,clevel=5,shuffle=shuffle,search=greedy"
 
+/* What a chain encodes: whole chunks of an array, in memory. */
+struct sq_codec_chunk {
+    struct sq_dtype dtype;
+    unsigned rank;
+    const uint64_t *shape; /* rank lengths, ≥ 1; copied */
+    const void *fill;      /* the array's fill value, one element; copied. NULL: zero. Variable length: not needed */
+    bool big_endian;       /* v2's ">" types; v3's "bytes" codec says it itself */
+    bool column_major;     /* v2's order F */
+};
+
 /*
- * Bind. type is the element type; big_endian is set by v2's ">" types (v3's "bytes" codec says it itself); chunk_bytes is the
- * size of one whole chunk in memory (0 for strings: any). SQUALL_STRING with "bytes" (v2: without the filter vlen-utf8) is text of
- * fixed length, whose bytes sq_codec_decode gives as four-byte characters. Errors: SQUALL_EUNSUPPORTED "unsupported codec NAME" and
- * SQUALL_ECORRUPT for a configuration that makes no sense. *ret: sq_codec_chain_free.
+ * Bind. Errors: SQUALL_EUNSUPPORTED "unsupported codec NAME" and SQUALL_ECORRUPT for a configuration that makes no sense.
+ * *ret: sq_codec_chain_free.
  */
-int sq_codec_chain_bind_v3(const struct sq_json *codecs, enum squall_type type, size_t chunk_bytes, struct sq_codec_chain **ret,
+int sq_codec_chain_bind_v3(const struct sq_json *codecs, const struct sq_codec_chunk *chunk, struct sq_codec_chain **ret,
                            struct squall_error *err) SQUALL_CHECK;
-int sq_codec_chain_bind_v2(const struct sq_json *filters, const struct sq_json *compressor, enum squall_type type, int big_endian,
-                           size_t chunk_bytes, struct sq_codec_chain **ret, struct squall_error *err) SQUALL_CHECK;
+int sq_codec_chain_bind_v2(const struct sq_json *filters, const struct sq_json *compressor, const struct sq_codec_chunk *chunk,
+                           struct sq_codec_chain **ret, struct squall_error *err) SQUALL_CHECK;
 /*
  * From the command's --codec: "blosc:cname=zstd,clevel=5,shuffle=shuffle,search=greedy", "zstd:level=3", "gzip:level=5", "none",
  * chained by "+". "bytes" (or "vlen-utf8") is put in front. Errors: SQUALL_EINVAL naming the word and what is possible.

@@ -284,7 +284,7 @@ double sq_type_greatest(enum squall_type type)
         return (double)FLT_MAX;
     case SQUALL_FLOAT64:
         return DBL_MAX;
-    case SQUALL_STRING:
+    default:
         break;
     }
     return 0;

@@ -3,6 +3,7 @@
  * fixed length (UTF-32) become strings here.
  */
 #include "engine/zarr_array.h"
+#include "array/dtype.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "codec/codec.h"
@@ -232,6 +233,8 @@ static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *desc
         .name = description->name[0] ? description->name : sq_path_name(description->folder),
         .type = description->type,
         .type_name = description->type_name,
+        .numpy_type = sq_type_numpy(description->type),
+        .element_bytes = squall_type_size(description->type),
         .rank = description->rank,
         .shape = description->shape,
         .chunks = description->chunks,

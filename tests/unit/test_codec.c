@@ -66,7 +66,7 @@ static struct sq_codec_chain *bound_v3(const char *codecs, enum squall_type type
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_json *json = json_of(codecs);
     struct sq_codec_chain *chain = NULL;
-    int status = sq_codec_chain_bind_v3(json, type, 0, &chain, &err);
+    int status = sq_codec_chain_bind_v3(json, &(struct sq_codec_chunk){.dtype = sq_dtype_of(type)}, &chain, &err);
     if (status)
         print_error("%s\n", err.message);
     assert_int_equal(status, 0);
@@ -438,7 +438,9 @@ static void big_endian_elements_are_turned(void **state)
     sq_codec_chain_free(chain);
 
     struct sq_json *gzip = json_of("{\"id\":\"gzip\",\"level\":1}");
-    assert_int_equal(sq_codec_chain_bind_v2(NULL, gzip, SQUALL_INT16, 1, 0, &chain, NULL), 0);
+    assert_int_equal(
+        sq_codec_chain_bind_v2(NULL, gzip, &(struct sq_codec_chunk){.dtype = sq_dtype_of(SQUALL_INT16), .big_endian = true}, &chain, NULL),
+        0);
     const int16_t numbers[] = {1, -2, 300};
     uint8_t *chunk = encoded(chain, scratch, 1, numbers, sizeof numbers, &size);
     check_decodes(chain, scratch, chunk, size, (const uint8_t *)numbers, sizeof numbers);
@@ -468,7 +470,7 @@ static void crc32c_is_the_standards_and_is_checked(void **state)
     }
     sq_codec_chain_free(chain);
     struct sq_json *start = json_of("{\"id\":\"crc32c\",\"location\":\"start\"}");
-    assert_int_equal(sq_codec_chain_bind_v2(NULL, start, SQUALL_UINT8, 0, 0, &chain, NULL), 0);
+    assert_int_equal(sq_codec_chain_bind_v2(NULL, start, &(struct sq_codec_chunk){.dtype = sq_dtype_of(SQUALL_UINT8)}, &chain, NULL), 0);
     uint8_t *front = encoded(chain, scratch, 1, "123456789", 9, &size);
     assert_memory_equal(front, chunk + 9, 4);
     check_decodes(chain, scratch, front, 13, (const uint8_t *)"123456789", 9);
@@ -737,7 +739,7 @@ static void check_bind_error(const char *codecs, enum squall_type type, int stat
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_json *json = json_of(codecs);
     struct sq_codec_chain *chain = NULL;
-    assert_int_equal(sq_codec_chain_bind_v3(json, type, 0, &chain, &err), status);
+    assert_int_equal(sq_codec_chain_bind_v3(json, &(struct sq_codec_chunk){.dtype = sq_dtype_of(type)}, &chain, &err), status);
     assert_null(chain);
     if (!strstr(err.message, part))
         fail_msg("%s: %s", codecs, err.message);
@@ -784,7 +786,7 @@ static void v2_metadata_of_every_codec_is_bound(void **state)
     for (unsigned i = 0; i < 8; i++) {
         struct sq_json *json = json_of(compressors[i]);
         struct sq_codec_chain *chain = NULL;
-        assert_int_equal(sq_codec_chain_bind_v2(NULL, json, SQUALL_UINT8, 0, 0, &chain, NULL), 0);
+        assert_int_equal(sq_codec_chain_bind_v2(NULL, json, &(struct sq_codec_chunk){.dtype = sq_dtype_of(SQUALL_UINT8)}, &chain, NULL), 0);
         assert_string_equal(sq_codec_chain_text(chain), texts[i]);
         sq_codec_chain_free(chain);
         sq_json_free(json);
@@ -794,10 +796,12 @@ static void v2_metadata_of_every_codec_is_bound(void **state)
     struct sq_json *delta = json_of("[{\"id\":\"delta\"}]");
     struct sq_codec_chain *chain = NULL;
     struct squall_error err = SQUALL_ERROR_INIT;
-    assert_int_equal(sq_codec_chain_bind_v2(filters, compressor, SQUALL_STRING, 0, 0, &chain, NULL), 0);
+    assert_int_equal(
+        sq_codec_chain_bind_v2(filters, compressor, &(struct sq_codec_chunk){.dtype = sq_dtype_of(SQUALL_STRING)}, &chain, NULL), 0);
     assert_string_equal(sq_codec_chain_text(chain), "vlen-utf8 + zstd(3)");
     sq_codec_chain_free(chain);
-    assert_int_equal(sq_codec_chain_bind_v2(delta, NULL, SQUALL_INT32, 0, 0, &chain, &err), SQUALL_EUNSUPPORTED);
+    assert_int_equal(sq_codec_chain_bind_v2(delta, NULL, &(struct sq_codec_chunk){.dtype = sq_dtype_of(SQUALL_INT32)}, &chain, &err),
+                     SQUALL_EUNSUPPORTED);
     assert_string_equal(err.message, "unsupported codec delta");
     sq_json_free(filters);
     sq_json_free(compressor);

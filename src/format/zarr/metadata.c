@@ -97,7 +97,7 @@ int sq_zarr_set_fill(struct sq_zarr_array *a, const struct sq_json *value, struc
     return sq_zarr_fill_text(value, &a->fill_text, err);
 }
 
-int sq_zarr_check_chunks(struct sq_zarr_array *a, size_t *ret_bytes, struct squall_error *err)
+int sq_zarr_check_chunks(struct sq_zarr_array *a, struct squall_error *err)
 {
     size_t element_bytes = a->text_characters ? 4 * (size_t)a->text_characters : sq_type_size(a->type);
     uint64_t elements = 1, bytes;
@@ -111,12 +111,17 @@ int sq_zarr_check_chunks(struct sq_zarr_array *a, size_t *ret_bytes, struct squa
     }
     fits = fits && sq_mul_u64(elements, element_bytes, &bytes) && bytes <= CHUNK_LIMIT_BYTES;
     a->chunk_elements = elements;
-    *ret_bytes = 0;
-    if (!fits)
-        return sq_zarr_unsupported(a, err, "unsupported chunk size: more than 1 TiB");
-    if (a->type != SQUALL_STRING || a->text_characters)
-        *ret_bytes = (size_t)bytes;
-    return 0;
+    return fits ? 0 : sq_zarr_unsupported(a, err, "unsupported chunk size: more than 1 TiB");
+}
+
+struct sq_codec_chunk sq_zarr_codec_chunk(const struct sq_zarr_array *a)
+{
+    return (struct sq_codec_chunk){
+        .dtype = sq_dtype_of(a->text_characters ? SQUALL_UINT32 : a->type),
+        .rank = a->rank,
+        .shape = a->chunks,
+        .fill = a->fill,
+    };
 }
 
 int sq_zarr_set_codecs(struct sq_zarr_array *a, int status, struct sq_codec_chain *chain, const struct squall_error *reason,

@@ -27,8 +27,10 @@ int sq_zarr_parse_lengths(const struct sq_json *list, const char *what, unsigned
 int sq_zarr_set_attributes(struct sq_zarr_array *a, const struct sq_json *attributes, struct squall_error *err) SQUALL_CHECK;
 int sq_zarr_set_dims(struct sq_zarr_array *a, const struct sq_json *names, struct squall_error *err) SQUALL_CHECK; /* NULL: none */
 int sq_zarr_set_fill(struct sq_zarr_array *a, const struct sq_json *value, struct squall_error *err) SQUALL_CHECK;
-/* Chunk lengths checked against the shape, and the size of a chunk against what can be; *ret_bytes as codecs want it. */
-int sq_zarr_check_chunks(struct sq_zarr_array *a, size_t *ret_bytes, struct squall_error *err) SQUALL_CHECK;
+/* Chunk lengths checked against the shape, and the size of a chunk against what can be. */
+int sq_zarr_check_chunks(struct sq_zarr_array *a, struct squall_error *err) SQUALL_CHECK;
+/* What the array's codecs encode; points into a. */
+struct sq_codec_chunk sq_zarr_codec_chunk(const struct sq_zarr_array *a);
 /* Take the outcome of binding the codecs: the chain, or the status with its reason. Unsupported ones are the array's reason. */
 int sq_zarr_set_codecs(struct sq_zarr_array *a, int status, struct sq_codec_chain *chain, const struct squall_error *reason,
                        struct squall_error *err) SQUALL_CHECK;

@@ -115,15 +115,16 @@ static int set_names_and_attributes(const struct sq_json *attributes, struct sq_
     return 0;
 }
 
-static int bind_codecs(const struct sq_json *filters, const struct sq_json *compressor, bool big_endian, size_t chunk_bytes,
-                       struct sq_zarr_array *a, struct squall_error *err)
+static int bind_codecs(const struct sq_json *filters, const struct sq_json *compressor, bool big_endian, struct sq_zarr_array *a,
+                       struct squall_error *err)
 {
     struct squall_error reason = SQUALL_ERROR_INIT;
     struct sq_codec_chain *chain = NULL;
     if (a->unsupported)
         return 0;
-    int status =
-        sq_codec_chain_bind_v2(filters, compressor, a->text_characters ? SQUALL_UINT32 : a->type, big_endian, chunk_bytes, &chain, &reason);
+    struct sq_codec_chunk chunk = sq_zarr_codec_chunk(a);
+    chunk.big_endian = big_endian;
+    int status = sq_codec_chain_bind_v2(filters, compressor, &chunk, &chain, &reason);
     return sq_zarr_set_codecs(a, status, chain, &reason, err);
 }
 
@@ -131,7 +132,6 @@ int sq_zarr_parse_v2(const struct sq_json *document, const struct sq_json *attri
 {
     const struct sq_json *filters = sq_json_get(document, "filters"), *compressor = sq_json_get(document, "compressor");
     unsigned chunk_rank;
-    size_t chunk_bytes;
     bool big_endian = false;
     a->version = 2;
     SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "shape"), "its shape", &a->rank, a->shape, err));
@@ -144,6 +144,6 @@ int sq_zarr_parse_v2(const struct sq_json *document, const struct sq_json *attri
     SQ_TRY(set_names_and_attributes(attributes, a, err));
     SQ_TRY(sq_zarr_set_fill(a, sq_json_get(document, "fill_value"), err));
     SQ_TRY(name_codecs(filters, compressor, a, err));
-    SQ_TRY(sq_zarr_check_chunks(a, &chunk_bytes, err));
-    return bind_codecs(filters, compressor, big_endian, chunk_bytes, a, err);
+    SQ_TRY(sq_zarr_check_chunks(a, err));
+    return bind_codecs(filters, compressor, big_endian, a, err);
 }

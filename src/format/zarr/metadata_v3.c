@@ -38,7 +38,7 @@ static int parse_type(const struct sq_json *type, struct sq_zarr_array *a, struc
     uint64_t bytes;
     if (!name)
         return sq_error(err, SQUALL_ECORRUPT, "its data type has no name");
-    if (sq_type_from_name(name, &a->type)) {
+    if (sq_type_from_name(name, &a->type) && a->type <= SQUALL_STRING) {
         a->type_name = sq_strdup(name);
     } else if (!strcmp(name, "fixed_length_utf32")) {
         if (!sq_json_uint(configured(type, "length_bytes"), &bytes) || bytes % 4 != 0 || bytes == 0 || bytes / 4 > INT32_MAX)
@@ -104,13 +104,14 @@ static int name_codecs(const struct sq_json *codecs, struct sq_zarr_array *a, st
     return a->codec_names ? 0 : sq_error_memory(err, count);
 }
 
-static int bind_codecs(const struct sq_json *codecs, size_t chunk_bytes, struct sq_zarr_array *a, struct squall_error *err)
+static int bind_codecs(const struct sq_json *codecs, struct sq_zarr_array *a, struct squall_error *err)
 {
     struct squall_error reason = SQUALL_ERROR_INIT;
     struct sq_codec_chain *chain = NULL;
     if (a->unsupported)
         return 0;
-    int status = sq_codec_chain_bind_v3(codecs, a->text_characters ? SQUALL_UINT32 : a->type, chunk_bytes, &chain, &reason);
+    const struct sq_codec_chunk chunk = sq_zarr_codec_chunk(a);
+    int status = sq_codec_chain_bind_v3(codecs, &chunk, &chain, &reason);
     return sq_zarr_set_codecs(a, status, chain, &reason, err);
 }
 
@@ -128,7 +129,6 @@ static int check_extensions(const struct sq_json *document, struct sq_zarr_array
 
 int sq_zarr_parse_v3(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
 {
-    size_t chunk_bytes;
     const struct sq_json *codecs = sq_json_get(document, "codecs"), *fill = sq_json_get(document, "fill_value");
     a->version = 3;
     SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "shape"), "its shape", &a->rank, a->shape, err));
@@ -142,6 +142,6 @@ int sq_zarr_parse_v3(const struct sq_json *document, struct sq_zarr_array *a, st
         return sq_error(err, SQUALL_ECORRUPT, "it has no fill value");
     SQ_TRY(sq_zarr_set_fill(a, fill, err));
     SQ_TRY(name_codecs(codecs, a, err));
-    SQ_TRY(sq_zarr_check_chunks(a, &chunk_bytes, err));
-    return bind_codecs(codecs, chunk_bytes, a, err);
+    SQ_TRY(sq_zarr_check_chunks(a, err));
+    return bind_codecs(codecs, a, err);
 }

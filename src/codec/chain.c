@@ -93,9 +93,10 @@ static int wrong_size(const char *codec, size_t size, size_t expected, struct sq
     return sq_error(err, SQUALL_ECORRUPT, "%s: the chunk decodes to %zu bytes, the array's have %zu; %s", codec, size, expected, advice);
 }
 
-int sq_codec_decode(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size, void *dst,
-                    size_t dst_size, struct squall_error *err)
+int sq_codec_decode(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, unsigned threads, const void *src,
+                    size_t src_size, void *dst, size_t dst_size, struct squall_error *err)
 {
+    (void)threads;
     const uint8_t *bytes = src;
     size_t size = src_size;
     if (chain->strings)
@@ -120,6 +121,29 @@ int sq_codec_decode(const struct sq_codec_chain *chain, struct sq_codec_scratch 
     if (chain->swap_width)
         sq_bytes_swap(dst, dst, dst_size, chain->swap_width);
     return 0;
+}
+
+bool sq_codec_chain_has_range(const struct sq_codec_chain *chain)
+{
+    return sq_codec_chain_is_plain(chain);
+}
+
+int sq_codec_decode_range(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size,
+                          size_t chunk_bytes, size_t from_bytes, size_t count_bytes, void *dst, struct squall_error *err)
+{
+    size_t end;
+    if (!sq_add_size(from_bytes, count_bytes, &end) || end > chunk_bytes)
+        return sq_error(err, SQUALL_EINVAL, "bytes %zu to %zu of a chunk of %zu", from_bytes, from_bytes + count_bytes, chunk_bytes);
+    SQ_TRY(sq_codec_reserve(&scratch->whole, chunk_bytes, err));
+    SQ_TRY(sq_codec_decode(chain, scratch, 1, src, src_size, scratch->whole.data, chunk_bytes, err));
+    memcpy(dst, scratch->whole.data + from_bytes, count_bytes);
+    return 0;
+}
+
+const struct sq_codec_shard *sq_codec_chain_shard(const struct sq_codec_chain *chain)
+{
+    (void)chain;
+    return NULL;
 }
 
 int sq_codec_decode_strings(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size,

@@ -22,7 +22,7 @@ struct sq_codec_chunk {
     struct sq_dtype dtype;
     unsigned rank;
     const uint64_t *shape; /* rank lengths, ≥ 1; copied */
-    const void *fill;      /* the array's fill value, one element; copied. NULL: zero. Variable length: not needed */
+    const void *fill;      /* the array's fill value, one element; copied. NULL: zero, or empty. Variable length: of what stands for it */
     bool big_endian;       /* v2's ">" types; v3's "bytes" codec says it itself */
     bool column_major;     /* v2's order F */
 };
@@ -54,12 +54,47 @@ size_t sq_codec_chain_limit_bytes(const struct sq_codec_chain *chain);
 /* Is stored == in memory, so that a chunk can be read straight into place? */
 int sq_codec_chain_is_plain(const struct sq_codec_chain *chain);
 
+/*
+ * A chunk that holds smaller ones, each encoded by `inner` and found by an index: sharding_indexed. Where it is all that a chain
+ * does, inner chunks are chunks like others at byte ranges of the stored one; else such a chunk can only be decoded as a whole.
+ */
+struct sq_codec_shard {
+    unsigned rank;
+    uint64_t inner_shape[SQUALL_RANK_MAX];
+    uint64_t inner_count[SQUALL_RANK_MAX]; /* along each dimension */
+    size_t inner_total;
+    bool index_at_start; /* of the stored shard; else at its end */
+    size_t index_bytes;  /* stored */
+    const struct sq_codec_chain *inner;
+};
+
+/* NULL: not sharded, or wrapped in other codecs. Lives as long as the chain. */
+const struct sq_codec_shard *sq_codec_chain_shard(const struct sq_codec_chain *chain);
+/*
+ * A shard's stored index → where its inner chunks lie, in C order.
+ *
+ * stored       index_bytes bytes
+ * shard_bytes  the whole shard's; every entry is checked against it
+ * ret          [2 * inner_total]: offset in the shard and size; both UINT64_MAX: the inner chunk is all fill value
+ */
+int sq_codec_shard_index(const struct sq_codec_shard *shard, struct sq_codec_scratch *scratch, const void *stored, uint64_t shard_bytes,
+                         uint64_t *ret, struct squall_error *err) SQUALL_CHECK;
+
 struct sq_codec_scratch *sq_codec_scratch_new(void); /* NULL: out of memory; for one thread at a time */
 void sq_codec_scratch_free(struct sq_codec_scratch *scratch);
 
-/* src → dst, which gets exactly dst_size bytes; anything else is SQUALL_ECORRUPT. src and dst do not overlap. */
-int sq_codec_decode(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size, void *dst,
-                    size_t dst_size, struct squall_error *err) SQUALL_CHECK;
+/*
+ * src → dst, which gets exactly dst_size bytes; anything else is SQUALL_ECORRUPT. src and dst do not overlap. `threads` > 1
+ * lets a codec that works in blocks (Blosc, shards) spread them over the pool.
+ */
+int sq_codec_decode(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, unsigned threads, const void *src,
+                    size_t src_size, void *dst, size_t dst_size, struct squall_error *err) SQUALL_CHECK;
+
+/* Can a part of a chunk be decoded for less than the whole? */
+bool sq_codec_chain_has_range(const struct sq_codec_chain *chain);
+/* The bytes [from_bytes, from_bytes + count_bytes) of a chunk that decodes to chunk_bytes. Of any chain; errors as above. */
+int sq_codec_decode_range(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size,
+                          size_t chunk_bytes, size_t from_bytes, size_t count_bytes, void *dst, struct squall_error *err) SQUALL_CHECK;
 
 /* A chunk of variable-length strings: each of the `count` strings is malloc'ed and the caller's; nothing is on failure. */
 int sq_codec_decode_strings(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size,

@@ -68,6 +68,7 @@ struct sq_codec_scratch {
     struct libdeflate_decompressor *inflater;
     struct sq_codec_buffer between[2]; /* what goes from one stage to the next */
     struct sq_codec_buffer strings;
+    struct sq_codec_buffer whole;      /* a chunk of which a part is wanted */
     struct sq_codec_buffer block;      /* Blosc: a block, shuffled */
     struct sq_codec_buffer slots;      /* Blosc: blocks that wait for their place */
     struct sq_codec_scratch **helpers; /* for the other threads of one call */

@@ -129,7 +129,7 @@ static int decode_fixed_texts(const struct sq_zarr_array *z, struct scratch *s, 
             return sq_error_memory(err, characters * sizeof *s->characters);
         s->character_capacity = characters;
     }
-    SQ_TRY(sq_codec_decode(z->codecs, s->codecs, bytes, size, s->characters, characters * sizeof *s->characters, err));
+    SQ_TRY(sq_codec_decode(z->codecs, s->codecs, 1, bytes, size, s->characters, characters * sizeof *s->characters, err));
     for (size_t i = 0; i < count; i++) {
         int status = make_text(s->characters + i * length, length, &dst[i], err);
         if (status) {
@@ -151,7 +151,7 @@ static int decode(const struct squall_array *a, void *scratch, const struct sq_l
         return decode_fixed_texts(z, s, bytes, size, dst, dst_size / sizeof(char *), err);
     if (z->type == SQUALL_STRING)
         return sq_codec_decode_strings(z->codecs, s->codecs, bytes, size, dst, dst_size / sizeof(char *), err);
-    return sq_codec_decode(z->codecs, s->codecs, bytes, size, dst, dst_size, err);
+    return sq_codec_decode(z->codecs, s->codecs, 1, bytes, size, dst, dst_size, err);
 }
 
 /* Sizes of the files in a folder and below, but for metadata and hidden files. */

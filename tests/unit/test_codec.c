@@ -95,7 +95,7 @@ static void check_decodes(const struct sq_codec_chain *chain, struct sq_codec_sc
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     uint8_t *back = malloc(size ? size : 1);
-    int status = sq_codec_decode(chain, scratch, chunk, chunk_size, back, size, &err);
+    int status = sq_codec_decode(chain, scratch, 1, chunk, chunk_size, back, size, &err);
     if (status)
         print_error("%s\n", err.message);
     assert_int_equal(status, 0);
@@ -354,7 +354,7 @@ static void zstd_frames_of_every_kind_are_read(void **state)
     check_decodes(chain, scratch, chunk, size, bytes, BYTES);
     chunk[size - 1] ^= 1; /* the checksum */
     uint8_t *back = malloc(BYTES);
-    assert_int_equal(sq_codec_decode(chain, scratch, chunk, size, back, BYTES, NULL), SQUALL_ECORRUPT);
+    assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, size, back, BYTES, NULL), SQUALL_ECORRUPT);
     size = ZSTD_compress2(encoder, chunk, room, bytes, 100000); /* two frames, an empty one between */
     size += ZSTD_compress2(encoder, chunk + size, room - size, bytes, 0);
     size += ZSTD_compress2(encoder, chunk + size, room - size, bytes + 100000, BYTES - 100000);
@@ -388,7 +388,7 @@ static void gzip_members_and_padding_are_read(void **state)
     check_decodes(chain, scratch, chunk, size, bytes, BYTES);
     check_decodes(chain, scratch, chunk, size + 100, bytes, BYTES);
     chunk[size + 50] = 1;
-    assert_int_equal(sq_codec_decode(chain, scratch, chunk, size + 100, back, BYTES, NULL), SQUALL_ECORRUPT);
+    assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, size + 100, back, BYTES, NULL), SQUALL_ECORRUPT);
     sq_codec_chain_free(chain);
     chain = chain_of("zlib", SQUALL_UINT8);
     size = by_zlib(15, bytes, BYTES, chunk, ROOM);
@@ -428,7 +428,7 @@ static void big_endian_elements_are_turned(void **state)
     static const uint8_t stored[] = {0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0};
     struct sq_codec_chain *chain = bound_v3("[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]", SQUALL_UINT32);
     uint32_t words[2];
-    assert_int_equal(sq_codec_decode(chain, scratch, stored, 8, words, 8, NULL), 0);
+    assert_int_equal(sq_codec_decode(chain, scratch, 1, stored, 8, words, 8, NULL), 0);
     assert_true(words[0] == 0x12345678 && words[1] == 0x9abcdef0);
     assert_false(sq_codec_chain_is_plain(chain));
     uint8_t again[8];
@@ -465,7 +465,7 @@ static void crc32c_is_the_standards_and_is_checked(void **state)
     uint8_t back[9];
     for (unsigned i = 0; i < 13; i++) {
         chunk[i] ^= 4;
-        assert_int_equal(sq_codec_decode(chain, scratch, chunk, 13, back, 9, NULL), SQUALL_ECORRUPT);
+        assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, 13, back, 9, NULL), SQUALL_ECORRUPT);
         chunk[i] ^= 4;
     }
     sq_codec_chain_free(chain);
@@ -543,7 +543,7 @@ static void every_truncation_is_refused(void **state)
             uint8_t *part = malloc(cut ? cut : 1);
             struct squall_error err = SQUALL_ERROR_INIT;
             memcpy(part, chunk, cut);
-            assert_int_equal(sq_codec_decode(chain, scratch, part, cut, back, BYTES, &err), SQUALL_ECORRUPT);
+            assert_int_equal(sq_codec_decode(chain, scratch, 1, part, cut, back, BYTES, &err), SQUALL_ECORRUPT);
             assert_true(err.message[0]);
             free(part);
         }
@@ -565,9 +565,9 @@ static void a_chunk_of_another_size_is_refused(void **state)
         size_t size;
         uint8_t *chunk = encoded(chain, scratch, 1, bytes, BYTES, &size);
         struct squall_error err = SQUALL_ERROR_INIT;
-        assert_int_equal(sq_codec_decode(chain, scratch, chunk, size, back, BYTES - 4, &err), SQUALL_ECORRUPT);
+        assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, size, back, BYTES - 4, &err), SQUALL_ECORRUPT);
         assert_non_null(strstr(err.message, "another array"));
-        assert_int_equal(sq_codec_decode(chain, scratch, chunk, size, back, BYTES + 4, &err), SQUALL_ECORRUPT);
+        assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, size, back, BYTES + 4, &err), SQUALL_ECORRUPT);
         assert_non_null(strstr(err.message, "another array"));
         free(chunk);
         sq_codec_chain_free(chain);
@@ -592,7 +592,7 @@ static void flipped_bytes_do_no_harm(void **state)
             size_t at = round < 64 ? round % size : random_bits() % size;
             uint8_t old = chunk[at];
             chunk[at] = round % 3 == 0 ? 0xff : (uint8_t)random_bits();
-            refused += sq_codec_decode(chain, scratch, chunk, size, back, BYTES, NULL) != 0;
+            refused += sq_codec_decode(chain, scratch, 1, chunk, size, back, BYTES, NULL) != 0;
             chunk[at] = old;
         }
         check_decodes(chain, scratch, chunk, size, bytes, BYTES);
@@ -614,7 +614,7 @@ static int decode_header(uint8_t version, uint8_t flags, uint8_t typesize, uint3
     sq_blosc_put(chunk + 12, chunk_bytes);
     struct sq_codec_scratch *scratch = sq_codec_scratch_new();
     struct sq_codec_chain *chain = chain_of("blosc", SQUALL_FLOAT32);
-    int status = sq_codec_decode(chain, scratch, chunk, sizeof chunk, back, sizeof back, NULL);
+    int status = sq_codec_decode(chain, scratch, 1, chunk, sizeof chunk, back, sizeof back, NULL);
     sq_codec_chain_free(chain);
     sq_codec_scratch_free(scratch);
     return status;
@@ -823,7 +823,7 @@ static void a_warm_scratch_allocates_nothing(void **state)
             if (round == 1)
                 before = sq_allocation_count();
             assert_int_equal(sq_codec_encode(chain, scratch, 2, bytes, BYTES, chunk, room, &size, NULL), 0);
-            assert_int_equal(sq_codec_decode(chain, scratch, chunk, size, back, BYTES, NULL), 0);
+            assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, size, back, BYTES, NULL), 0);
         }
         assert_int_equal(sq_allocation_count(), before);
         free(chunk);
@@ -850,7 +850,7 @@ static void a_failed_allocation_is_an_error_wherever_it_comes(void **state)
                 uint8_t *chunk = malloc(room);
                 int status = sq_codec_encode(chain, scratch, 3, bytes, BYTES, chunk, room, &size, NULL);
                 if (!status)
-                    status = sq_codec_decode(chain, scratch, chunk, size, back, BYTES, NULL);
+                    status = sq_codec_decode(chain, scratch, 1, chunk, size, back, BYTES, NULL);
                 assert_true(status == 0 || status == SQUALL_ENOMEM);
                 failures += status != 0;
                 free(chunk);

@@ -2,12 +2,13 @@
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PREFIX ?= /usr/local
-SOURCES := $(shell find include src tests fuzz examples -name '*.[ch]' ! -name '*tables*' 2>/dev/null)
+SOURCES := $(shell find include src python tests fuzz examples -name '*.[ch]' ! -name '*tables*' 2>/dev/null)
 
 .PHONY: all build test test-long demo bench lint format docs install clean
 
 all build: build/build.ninja
 	@ninja -C build --quiet
+	@echo "$(CURDIR)/build/python" >"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/squall.pth"
 
 build/build.ninja: $(BIN)/meson
 	@meson setup build >/dev/null
@@ -32,7 +33,7 @@ lint: build
 
 format:
 	@clang-format -i $(SOURCES)
-	@ruff format -q tests gen bench tools 2>/dev/null || true
+	@ruff format -q python tests gen bench tools 2>/dev/null || true
 
 docs: build
 	@echo "build/squall.1 (man -l build/squall.1); docs/ is written by hand, but docs/files.md: $(BIN)/python gen/files_table.py"

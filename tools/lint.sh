@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 python=.venv/bin/python
 # generated tables are data: nothing to say about their layout
-sources=$(find include src tests fuzz examples -name '*.[ch]' ! -name '*tables*' 2>/dev/null)
+sources=$(find include src python tests fuzz examples -name '*.[ch]' ! -name '*tables*' 2>/dev/null)
 
 echo "lint: include rule"
 $python tools/check_includes.py

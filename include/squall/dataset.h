@@ -14,6 +14,7 @@ typedef struct squall_dataset squall_dataset;
 struct squall_dataset_info {
     const char *format;     /* "zarr v3", "zarr v2", "grib" */
     const char *attributes; /* a JSON object */
+    int is_array;           /* the path is one array, not a group of them */
     size_t array_count;
     size_t problem_count; /* what could not be read, or was left out: squall_dataset_problem */
 };

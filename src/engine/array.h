@@ -61,6 +61,7 @@ struct squall_dataset {
     char *path;
     const char *format;
     char *attributes; /* JSON text */
+    bool is_array;    /* the path is one array */
     struct squall_array **arrays;
     size_t array_count, array_capacity;
     char **problems;

@@ -67,6 +67,7 @@ struct squall_dataset_info squall_dataset_info(const squall_dataset *ds)
     return (struct squall_dataset_info){
         .format = ds->format,
         .attributes = ds->attributes ? ds->attributes : "{}",
+        .is_array = ds->is_array,
         .array_count = ds->array_count,
         .problem_count = ds->problem_count,
     };
@@ -101,7 +102,9 @@ int squall_dataset_array(const squall_dataset *ds, const char *name, squall_arra
 
 struct squall_array_info squall_array_info(const squall_array *a)
 {
-    return a->info;
+    struct squall_array_info info = a->info;
+    info.fill = info.unsupported ? NULL : a->fill;
+    return info;
 }
 
 struct squall_selection squall_selection_all(const squall_array *a)

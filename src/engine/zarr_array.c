@@ -263,6 +263,7 @@ static int fill_dataset(struct squall_dataset *ds, const char *path, struct squa
     ds->format_data_free = store_free;
     SQ_TRY(sq_zarr_store_open(path, store, err));
     ds->format = store->version == 3 ? "zarr v3" : "zarr v2";
+    ds->is_array = store->array_count == 1 && store->arrays[0].name[0] == '\0';
     SQ_TRY(json_text(store->attributes, &ds->attributes, err));
     for (size_t i = 0; i < store->problem_count; i++)
         SQ_TRY(sq_dataset_add_problem(ds, store->problems[i], err));

@@ -3,12 +3,17 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 BUILD = pathlib.Path(os.environ.get("SQUALL", ROOT / "build" / "squall")).parent
+
+PACKAGE = BUILD / "python"  # the Python package of this build, for the tests and for what they start
+sys.path.insert(0, str(PACKAGE))
+os.environ["PYTHONPATH"] = os.pathsep.join([str(PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def pytest_configure(config):

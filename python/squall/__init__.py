@@ -1,0 +1,19 @@
+"""squall: gridded weather and climate data, moved between files and memory at the speed of the machine.
+
+    ds = squall.open("forecasts.zarr")      # a Zarr store, a GRIB file, a folder of GRIB files: a tree of arrays and groups
+    t2m = ds["t2m"]                         # an array: nothing is read yet
+    t2m[0, ::2, 100:200]                    # numpy, read by all threads
+    a = squall.open_array("cube.zarr")      # a store that is one array
+
+Whatever goes wrong with a file is a squall.Error, an OSError with .status and .path; keys that make no sense are IndexError and
+TypeError, names that are not there KeyError and FileNotFoundError.
+"""
+
+from squall._array import Array
+from squall._errors import Error, Status
+from squall._group import Group, open, open_array
+from squall._settings import set_options, show_versions
+from squall._squall import version as _version
+
+__version__ = _version()
+__all__ = ["Array", "Error", "Group", "Status", "open", "open_array", "set_options", "show_versions"]

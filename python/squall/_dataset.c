@@ -1,0 +1,143 @@
+/* _squall.Dataset: a path, open. */
+#include "_squall.h"
+#include <stddef.h>
+#include <structmember.h>
+
+static void dealloc(PyObject *self)
+{
+    struct sq_py_dataset *ds = (struct sq_py_dataset *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_ClearWeakRefs(self);
+    squall_dataset_close(ds->dataset);
+    squall_context_free(ds->context);
+    Py_XDECREF(ds->path);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+/* path: bytes in the file system's encoding */
+static int open_path(struct sq_py_dataset *ds, const char *path)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    const struct squall_context_options options = {
+        .threads = sq_py_defaults.threads, .memory_bytes = sq_py_defaults.memory_bytes, .cancelled = sq_py_cancelled};
+    struct sq_py_work work;
+    sq_py_work_begin(&work);
+    int status = squall_context_new(&options, &ds->context, &err);
+    if (!status)
+        status = squall_dataset_open(ds->context, path, &ds->dataset, &err);
+    sq_py_work_end(&work);
+    if (status)
+        sq_py_raise(&err, ds->path);
+    return status || PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *new_dataset(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"path", NULL};
+    PyObject *path;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "U", names, &path))
+        return NULL;
+    PyObject *encoded = PyUnicode_EncodeFSDefault(path);
+    PyObject *self = encoded ? ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0) : NULL;
+    if (self) {
+        struct sq_py_dataset *ds = (struct sq_py_dataset *)self;
+        char *bytes;
+        Py_INCREF(path);
+        ds->path = path;
+        if (PyBytes_AsStringAndSize(encoded, &bytes, NULL) < 0 || open_path(ds, bytes) < 0) {
+            Py_DECREF(self);
+            self = NULL;
+        }
+    }
+    Py_XDECREF(encoded);
+    return self;
+}
+
+static PyObject *get_names(PyObject *self, void *unused)
+{
+    (void)unused;
+    const squall_dataset *ds = ((struct sq_py_dataset *)self)->dataset;
+    size_t count = squall_dataset_info(ds).array_count;
+    PyObject *names = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; names && i < count; i++) {
+        const char *text = squall_array_info(squall_dataset_array_at(ds, i)).name;
+        PyObject *name = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
+        if (!name || PyTuple_SetItem(names, (Py_ssize_t)i, name) < 0)
+            Py_CLEAR(names);
+    }
+    return names;
+}
+
+static PyObject *get_problems(PyObject *self, void *unused)
+{
+    (void)unused;
+    const squall_dataset *ds = ((struct sq_py_dataset *)self)->dataset;
+    size_t count = squall_dataset_info(ds).problem_count;
+    PyObject *lines = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; lines && i < count; i++) {
+        const char *text = squall_dataset_problem(ds, i);
+        PyObject *line = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+        if (!line || PyTuple_SetItem(lines, (Py_ssize_t)i, line) < 0)
+            Py_CLEAR(lines);
+    }
+    return lines;
+}
+
+static PyObject *get_format(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(squall_dataset_info(((struct sq_py_dataset *)self)->dataset).format);
+}
+
+static PyObject *get_attributes(PyObject *self, void *unused)
+{
+    (void)unused;
+    const char *json = squall_dataset_info(((struct sq_py_dataset *)self)->dataset).attributes;
+    return PyUnicode_DecodeUTF8(json, (Py_ssize_t)strlen(json), "surrogateescape");
+}
+
+static PyObject *get_path(PyObject *self, void *unused)
+{
+    (void)unused;
+    PyObject *path = ((struct sq_py_dataset *)self)->path;
+    Py_INCREF(path);
+    return path;
+}
+
+static PyObject *get_is_array(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(squall_dataset_info(((struct sq_py_dataset *)self)->dataset).is_array);
+}
+
+static PyMemberDef offsets[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(struct sq_py_dataset, weak_references), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef members[] = {
+    {"path", get_path, NULL, "as it was given", NULL},
+    {"format", get_format, NULL, "\"zarr v3\", \"grib\", …", NULL},
+    {"names", get_names, NULL, "of the arrays, as paths within the dataset", NULL},
+    {"attributes", get_attributes, NULL, "JSON", NULL},
+    {"problems", get_problems, NULL, "what could not be read, a line each", NULL},
+    {"is_array", get_is_array, NULL, "is the path one array, not a group of them?", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, (void *)(uintptr_t)new_dataset},
+    {Py_tp_dealloc, (void *)(uintptr_t)dealloc},
+    {Py_tp_getset, members},
+    {Py_tp_members, offsets},
+    {Py_tp_doc, "Dataset(path): what is at a path, open for reading."},
+    {0, NULL},
+};
+
+PyType_Spec sq_py_dataset_spec = {
+    .name = "squall._squall.Dataset",
+    .basicsize = sizeof(struct sq_py_dataset),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

@@ -1,0 +1,185 @@
+"""squall.open, squall.open_array, and the groups that a dataset's arrays lie in."""
+
+import json
+import os
+import weakref
+from collections.abc import Mapping
+
+from squall import _squall
+from squall._array import Array, file_identity
+from squall._attributes import Attributes
+from squall._errors import Error, InvalidError, Status
+from squall._text import group_text
+
+
+class _Members(Mapping):
+    """Names → members of one kind, made when they are asked for."""
+
+    __slots__ = ("_group", "_names")
+
+    def __init__(self, group, names):
+        self._group, self._names = group, names
+
+    def __getitem__(self, name):
+        if name not in self._names:
+            raise KeyError(name)
+        return self._group[name]
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self):
+        return len(self._names)
+
+    def __repr__(self):
+        return f"[{', '.join(self._names)}]"
+
+
+class _Tree:
+    """The members of every group of a dataset: path of the group → names of its arrays, names of its groups."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.arrays, self.groups = {"": {}}, {"": {}}
+        for name in dataset.names:
+            group, _, last = name.rpartition("/")
+            self._add(group)
+            self.arrays[group][last] = True
+
+    def _add(self, group):
+        if group not in self.groups:
+            parent, _, last = group.rpartition("/")
+            self._add(parent)
+            self.groups[parent][last] = True
+            self.groups[group], self.arrays[group] = {}, {}
+
+
+class Group(Mapping):
+    """Arrays and groups by name, as squall.open gives them: a mapping. group["t2m"], group["a/b/t2m"].
+
+    .attrs             attributes, a mapping in the store's order
+    .dims              dimension → length, of the arrays in it; dimensions without a name are left out
+    .arrays, .groups   the members of either kind, mappings
+    .problems          what could not be read, a line each (of the whole dataset)
+    .path, .name       of the dataset; within the dataset, "" for its root
+    .format            "zarr v3", "zarr v2", "grib"
+    """
+
+    __slots__ = ("__weakref__", "_attrs", "_name", "_tree")
+
+    def __init__(self, tree, name=""):
+        self._tree, self._name = tree, name
+
+    name = property(lambda self: self._name)
+    path = property(lambda self: self._tree.dataset.path)
+    format = property(lambda self: self._tree.dataset.format)
+    problems = property(lambda self: self._tree.dataset.problems)
+    arrays = property(lambda self: _Members(self, self._tree.arrays[self._name]))
+    groups = property(lambda self: _Members(self, self._tree.groups[self._name]))
+
+    @property
+    def attrs(self):
+        """The attributes, a mapping."""
+        try:
+            return self._attrs
+        except AttributeError:
+            self._attrs = Attributes({} if self._name else json.loads(self._tree.dataset.attributes))
+            return self._attrs
+
+    @property
+    def dims(self):
+        """Dimension → length."""
+        return {d: n for a in self.arrays.values() for d, n in zip(a.dims, a.shape, strict=True) if d}
+
+    def __getitem__(self, name):
+        if not isinstance(name, str):
+            raise TypeError(f"members are named by texts; got {name!r}")
+        path = "/".join(part for part in (self._name, *name.split("/")) if part)
+        parent, _, last = path.rpartition("/")
+        if last and last in self._tree.arrays.get(parent, ()):
+            return Array(self._tree.dataset, path)
+        if path in self._tree.groups and path != self._name:
+            return Group(self._tree, path)
+        there = [*self.arrays, *self.groups]
+        raise KeyError(f"no {name} in {self.path}; there is {', '.join(there[:20]) or 'nothing'}{' …' if len(there) > 20 else ''}")
+
+    def __iter__(self):
+        yield from self._tree.arrays[self._name]
+        yield from self._tree.groups[self._name]
+
+    def __len__(self):
+        return len(self.arrays) + len(self.groups)
+
+    def __eq__(self, other):
+        return isinstance(other, Group) and self._tree is other._tree and self._name == other._name
+
+    def __hash__(self):
+        return hash((id(self._tree), self._name))
+
+    def __repr__(self):
+        return group_text(self)
+
+    def __reduce__(self):
+        return reopen_group, (os.path.abspath(self.path), self._name, file_identity(self.path))
+
+
+def _path_text(path):
+    text = os.fsdecode(path)
+    if not text:
+        raise FileNotFoundError("the path is empty")
+    return text
+
+
+def open(path):
+    """Open a Zarr store, a GRIB file or a folder of GRIB files; of the data nothing is read.
+
+    Returns a Group, or an Array where the path is one array. Raises FileNotFoundError, PermissionError, squall.Error (damaged,
+    or in a format that squall does not know).
+    """
+    dataset = _squall.Dataset(_path_text(path))
+    return Array(dataset, dataset.names[0]) if dataset.is_array else Group(_Tree(dataset))
+
+
+def open_array(path, mode="r"):
+    """Open a path that is one array: a Zarr store that is one, or an array's folder within a store.
+
+    mode   "r"
+
+    Raises as squall.open; ValueError where the path is a group.
+    """
+    if mode != "r":
+        raise ValueError(f"mode {mode!r}: possible is 'r'")
+    found = open(path)
+    if isinstance(found, Array):
+        return found
+    names = list(found.arrays)
+    example = f"squall.open({os.fspath(path)!r})[{names[0]!r}]" if names else "squall.open"
+    raise InvalidError(f"{found.path} is a group, not an array: {example}", Status.EINVAL, found.path)
+
+
+# (path, identity) → dataset: what is unpickled in one process is opened once
+_unpickled = weakref.WeakValueDictionary()
+
+
+def _reopen(path, identity):
+    dataset = _unpickled.get((path, identity))
+    if dataset is None:
+        dataset = _squall.Dataset(path)
+        if file_identity(path) != identity:
+            raise Error(f"{path} changed since it was opened; open it again", Status.EIO, path)
+        _unpickled[path, identity] = dataset
+    return dataset
+
+
+def reopen_group(path, name, identity):
+    """Unpickle a Group."""
+    group = Group(_Tree(_reopen(path, identity)))
+    return group[name] if name else group
+
+
+def reopen_array(path, name, identity, of_file):
+    """Unpickle an Array."""
+    array = Array(_reopen(path, of_file), name)
+    if array._identity() != identity:
+        raise Error(f"array {name} of {path} is another than it was when it was opened; open it again", Status.EIO, path)
+    return array

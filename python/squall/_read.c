@@ -1,0 +1,175 @@
+/*
+ * Reading a box into numpy's memory, or anybody's: the library writes where the result lies, in its strides. Only texts and bytes of
+ * variable length pass through a list of pointers, for they become Python objects.
+ */
+#include "_squall.h"
+#include <stdlib.h>
+
+static Py_ssize_t element_count(const struct sq_py_box *box)
+{
+    uint64_t count = 1;
+    for (unsigned d = 0; d < box->result_rank; d++)
+        if (box->result_shape[d] == 0)
+            return 0;
+    for (unsigned d = 0; d < box->result_rank; d++)
+        if (__builtin_mul_overflow(count, box->result_shape[d], &count) || count > (uint64_t)PY_SSIZE_T_MAX / 16)
+            return -1;
+    return (Py_ssize_t)count;
+}
+
+/*
+ * result_strides: of the result's dimensions, bytes; NULL: packed, C order. A dimension that runs backwards is read forwards into
+ * strides that do.
+ */
+static int read_box(struct sq_py_array *a, const struct sq_py_box *box, char *dst, const Py_ssize_t *result_strides)
+{
+    int64_t strides[SQUALL_RANK_MAX], packed = (int64_t)a->info.element_bytes;
+    bool plain = !result_strides;
+    for (unsigned d = box->rank, r = box->result_rank; d-- > 0;) {
+        const int64_t last = (int64_t)box->selection.count[d] - 1;
+        strides[d] = box->dropped[d] ? packed : result_strides ? result_strides[--r] : packed;
+        packed *= last + 1;
+        if (box->backwards[d]) {
+            dst += last * strides[d];
+            strides[d] = -strides[d];
+            plain = false;
+        }
+    }
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct sq_py_work work;
+    sq_py_work_begin(&work);
+    int status = squall_array_read(a->array, &box->selection, dst, plain ? NULL : strides, &err);
+    sq_py_work_end(&work);
+    if (status)
+        sq_py_raise(&err, a->owner->path);
+    return status || PyErr_Occurred() ? -1 : 0;
+}
+
+/* ---- Python objects ---------------------------------------------------------------------------------------------------------------- */
+
+static bool holds_objects(const struct sq_py_array *a)
+{
+    return a->info.type == SQUALL_STRING || a->info.type == SQUALL_BYTES;
+}
+
+static PyObject *object_at(enum squall_type type, const void *element)
+{
+    if (type == SQUALL_STRING) {
+        const char *text = *(char *const *)element;
+        return text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape") : PyUnicode_FromString("");
+    }
+    const struct squall_bytes *bytes = element;
+    return PyBytes_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size_bytes);
+}
+
+static void free_element(enum squall_type type, const void *element)
+{
+    free(type == SQUALL_STRING ? *(char *const *)element : ((const struct squall_bytes *)element)->data);
+}
+
+/* Put the elements, packed, as Python objects into memory that holds such; the elements are freed in any case. */
+static int put_objects(const struct sq_py_array *a, const struct sq_py_box *box, const char *elements, Py_ssize_t count, char *dst,
+                       const Py_ssize_t *strides)
+{
+    Py_ssize_t at[SQUALL_RANK_MAX] = {0};
+    bool failed = false;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        const char *element = elements + (size_t)i * a->info.element_bytes;
+        PyObject *object = failed ? NULL : object_at(a->info.type, element), **place = (PyObject **)(void *)dst;
+        free_element(a->info.type, element);
+        failed = !object;
+        if (object) {
+            PyObject *old = *place;
+            *place = object;
+            Py_XDECREF(old);
+        }
+        for (unsigned d = box->result_rank; d-- > 0;) {
+            dst += strides[d];
+            if ((uint64_t)++at[d] < box->result_shape[d])
+                break;
+            dst -= at[d] * strides[d];
+            at[d] = 0;
+        }
+    }
+    return failed ? -1 : 0;
+}
+
+static int read_objects(struct sq_py_array *a, const struct sq_py_box *box, Py_ssize_t count, char *dst, const Py_ssize_t *strides)
+{
+    char *elements = PyMem_Malloc((size_t)count * a->info.element_bytes);
+    if (!elements) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    int status = read_box(a, box, elements, NULL);
+    if (!status)
+        status = put_objects(a, box, elements, count, dst, strides);
+    PyMem_Free(elements);
+    return status;
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------------------------- */
+
+static int read_view(struct sq_py_array *a, const struct sq_py_box *box, Py_buffer *view, bool packed)
+{
+    Py_ssize_t count = element_count(box);
+    if (count == 0)
+        return 0;
+    if (holds_objects(a))
+        return read_objects(a, box, count, view->buf, view->strides);
+    return read_box(a, box, view->buf, packed ? NULL : view->strides);
+}
+
+PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
+{
+    PyObject *dtype = sq_py_array_dtype(a), *shape = dtype ? PyTuple_New(box->result_rank) : NULL;
+    if (!shape)
+        return NULL;
+    if (element_count(box) < 0) {
+        Py_DECREF(shape);
+        PyErr_SetString(PyExc_MemoryError, "the selection does not fit into memory");
+        return NULL;
+    }
+    for (unsigned d = 0; d < box->result_rank; d++) {
+        PyObject *length = PyLong_FromUnsignedLongLong(box->result_shape[d]);
+        if (!length || PyTuple_SetItem(shape, d, length) < 0) {
+            Py_DECREF(shape);
+            return NULL;
+        }
+    }
+    PyObject *result = PyObject_CallFunctionObjArgs(sq_py.numpy_empty, shape, dtype, NULL);
+    Py_DECREF(shape);
+    if (!result)
+        return NULL;
+    Py_buffer view;
+    int status = PyObject_GetBuffer(result, &view, holds_objects(a) ? PyBUF_STRIDES | PyBUF_WRITABLE : PyBUF_WRITABLE);
+    if (!status) {
+        status = read_view(a, box, &view, true);
+        PyBuffer_Release(&view);
+    }
+    if (status) {
+        Py_DECREF(result);
+        return NULL;
+    }
+    if (!box->scalar)
+        return result;
+    PyObject *scalar = PyObject_GetItem(result, sq_py.empty_tuple);
+    Py_DECREF(result);
+    return scalar;
+}
+
+int sq_py_read_into(struct sq_py_array *a, const struct sq_py_box *box, PyObject *out)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(out, &view, PyBUF_STRIDES | PyBUF_WRITABLE) < 0)
+        return -1;
+    bool same =
+        view.ndim == (int)box->result_rank && (size_t)view.itemsize == (holds_objects(a) ? sizeof(PyObject *) : a->info.element_bytes);
+    for (unsigned d = 0; d < box->result_rank && same; d++)
+        same = (uint64_t)view.shape[d] == box->result_shape[d];
+    int status = same ? read_view(a, box, &view, false) : -1;
+    if (!same)
+        PyErr_SetString(PyExc_ValueError, "the destination has another shape or element size than the selection");
+    PyBuffer_Release(&view);
+    return status;
+}

@@ -1,0 +1,66 @@
+"""Limits, and what is installed."""
+
+import os
+import platform
+import re
+import sys
+
+from squall import _squall
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def _bytes(memory):
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        if memory < 0:
+            raise ValueError(f"memory={memory}: bytes cannot be negative")
+        return memory
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:iB|B)?\s*", memory, re.I) if isinstance(memory, str) else None
+    if not found:
+        raise ValueError(f"memory={memory!r}: bytes as a number, or a text such as '512M' or '4G'")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+_current = {"threads": None, "memory": None}
+
+
+def set_options(*, threads=..., memory=...):
+    """Limits for what is opened from now on in this process.
+
+    threads   most threads that one read or write works with; None: as many as the process may use
+    memory    most bytes of working memory, a number or "4G"; None: half of the machine's, or of the cgroup's limit
+
+    Options that are not given stay. Returns the options as they were, to be given back: squall.set_options(**before).
+    """
+    wanted = dict(_current)
+    if threads is not ...:
+        if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or not 0 < threads < 1 << 16):
+            raise ValueError(f"threads={threads!r}: a number from 1 on, or None")
+        wanted["threads"] = threads
+    if memory is not ...:
+        if memory is not None and _bytes(memory) == 0:
+            raise ValueError("memory=0: nothing can be done with no memory")
+        wanted["memory"] = memory
+    before = dict(_current)
+    _squall.set_defaults(wanted["threads"] or 0, 0 if wanted["memory"] is None else _bytes(wanted["memory"]))
+    _current.update(wanted)
+    return before
+
+
+def show_versions(file=None):
+    """Print what a report of a fault should tell: versions of squall, Python and the packages it works with, the system, the CPUs."""
+    from importlib import metadata
+
+    lines = [
+        ("squall", _squall.version()),
+        ("squall library", os.path.dirname(_squall.__file__)),
+        ("python", sys.version.split()[0] + " " + platform.python_implementation()),
+        ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
+        ("CPUs", str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())),
+    ]
+    for package in ("numpy", "zarr", "numcodecs", "xarray", "dask", "ml_dtypes", "torch"):
+        try:
+            lines.append((package, metadata.version(package)))
+        except metadata.PackageNotFoundError:
+            lines.append((package, "not installed"))
+    print("\n".join(f"{name + ':':<16}{value}" for name, value in lines), file=file or sys.stdout)

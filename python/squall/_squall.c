@@ -1,0 +1,141 @@
+/* The extension module: what is looked up once, limits, errors, and how work is done without the GIL. */
+#include "_squall.h"
+#include <time.h>
+
+struct sq_py_objects sq_py;
+struct sq_py_defaults sq_py_defaults;
+PyTypeObject *sq_py_dataset_type;
+
+PyObject *sq_py_raise(const struct squall_error *err, PyObject *path)
+{
+    if (PyErr_Occurred()) /* a signal's, which is why the work was cancelled */
+        return NULL;
+    PyObject *message = PyUnicode_DecodeUTF8(err->message, (Py_ssize_t)strlen(err->message), "replace");
+    PyObject *error = message ? PyObject_CallFunction(sq_py.error_of, "iiOO", (int)err->status, err->os_errno, message, path) : NULL;
+    Py_XDECREF(message);
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    return NULL;
+}
+
+/* ---- work without the GIL ---------------------------------------------------------------------------------------------------------- */
+
+enum { NS_BETWEEN_LOOKS = 50 * 1000 * 1000 };
+
+static _Thread_local struct sq_py_work *current; /* of this thread, innermost */
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void sq_py_work_begin(struct sq_py_work *work)
+{
+    work->next_look_ns = now_ns() + NS_BETWEEN_LOOKS;
+    work->outer = current;
+    current = work;
+    work->state = PyEval_SaveThread();
+}
+
+void sq_py_work_end(struct sq_py_work *work)
+{
+    PyEval_RestoreThread(work->state);
+    current = work->outer;
+}
+
+int sq_py_cancelled(void *unused)
+{
+    (void)unused;
+    struct sq_py_work *work = current; /* helpers of the pool have none: the caller ends the work for all */
+    if (!work || now_ns() < work->next_look_ns)
+        return 0;
+    PyEval_RestoreThread(work->state);
+    int raised = PyErr_Occurred() || PyErr_CheckSignals();
+    work->state = PyEval_SaveThread();
+    work->next_look_ns = raised ? 0 : now_ns() + NS_BETWEEN_LOOKS;
+    return raised;
+}
+
+/* ---- module ------------------------------------------------------------------------------------------------------------------------ */
+
+static PyObject *set_defaults(PyObject *module, PyObject *args)
+{
+    (void)module;
+    unsigned threads;
+    unsigned long long memory_bytes;
+    if (!PyArg_ParseTuple(args, "IK", &threads, &memory_bytes))
+        return NULL;
+    sq_py_defaults = (struct sq_py_defaults){threads, memory_bytes};
+    Py_RETURN_NONE;
+}
+
+static PyObject *version(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyUnicode_FromString(squall_version());
+}
+
+static PyMethodDef methods[] = {
+    {"set_defaults", set_defaults, METH_VARARGS,
+     "set_defaults(threads, memory_bytes): of datasets that are opened from now on; 0: automatic"},
+    {"version", version, METH_NOARGS, "version(): of the library"},
+    {NULL, NULL, 0, NULL},
+};
+
+/* module.name, or NULL with the exception set */
+static PyObject *look_up(const char *module, const char *name)
+{
+    PyObject *m = PyImport_ImportModule(module), *found = m ? PyObject_GetAttrString(m, name) : NULL;
+    Py_XDECREF(m);
+    return found;
+}
+
+static int find_objects(void)
+{
+    return (sq_py.numpy_empty = look_up("numpy", "empty")) && (sq_py.numpy_ndarray = look_up("numpy", "ndarray")) &&
+                   (sq_py.numpy_bool = look_up("numpy", "bool_")) && (sq_py.error_of = look_up("squall._errors", "error_of")) &&
+                   (sq_py.dtype_of = look_up("squall._types", "dtype_of")) &&
+                   (sq_py.read_advanced = PyUnicode_InternFromString("_read_advanced")) &&
+                   (sq_py.write_advanced = PyUnicode_InternFromString("_write_advanced")) && (sq_py.empty_tuple = PyTuple_New(0))
+               ? 0
+               : -1;
+}
+
+static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret)
+{
+    PyObject *type = PyType_FromSpec(spec);
+    if (!type)
+        return -1;
+    int status = PyModule_AddType(module, (PyTypeObject *)type);
+    if (ret && !status)
+        *ret = (PyTypeObject *)type; /* kept */
+    else
+        Py_DECREF(type);
+    return status;
+}
+
+static int execute(PyObject *module)
+{
+    return find_objects() || add_type(module, &sq_py_dataset_spec, &sq_py_dataset_type) || add_type(module, &sq_py_array_spec, NULL) ? -1
+                                                                                                                                     : 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)(uintptr_t)execute},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "squall._squall", .m_doc = "The library as the package sees it; private.",
+    .m_methods = methods,  .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__squall(void);
+
+PyMODINIT_FUNC PyInit__squall(void)
+{
+    return PyModuleDef_Init(&definition);
+}

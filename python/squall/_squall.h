@@ -1,0 +1,95 @@
+/*
+ * What the files of the extension share. They are compiled against CPython's limited API (3.11) and know numpy only as Python does:
+ * results are made by calling numpy.empty and written through the buffer protocol. Glue: all work is the library's.
+ */
+#ifndef SQ_PYTHON_SQUALL_H
+#define SQ_PYTHON_SQUALL_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+/* after Python.h, which wants to be first */
+#include "squall/squall.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Objects that are looked up once; they live as long as the process. */
+struct sq_py_objects {
+    PyObject *numpy_empty, *numpy_ndarray, *numpy_bool;
+    PyObject *error_of, *dtype_of;            /* of squall._errors and squall._types */
+    PyObject *read_advanced, *write_advanced; /* names of methods: "_read_advanced", … */
+    PyObject *empty_tuple;
+};
+extern struct sq_py_objects sq_py;
+
+/* Limits for datasets that are opened from now on; 0: the library's own. */
+struct sq_py_defaults {
+    unsigned threads;
+    uint64_t memory_bytes;
+};
+extern struct sq_py_defaults sq_py_defaults;
+
+/* _squall.Dataset: an open path with the context under which it was opened. */
+struct sq_py_dataset {
+    PyObject_HEAD squall_context *context;
+    squall_dataset *dataset;
+    PyObject *path; /* str, as it was given */
+    PyObject *weak_references;
+};
+
+/* _squall.Array: the base of squall.Array. Keeps its dataset alive. */
+struct sq_py_array {
+    PyObject_HEAD struct sq_py_dataset *owner;
+    squall_array *array;
+    struct squall_array_info info;
+    PyObject *dtype; /* numpy.dtype, looked up at the first use; else NULL */
+};
+
+extern PyType_Spec sq_py_dataset_spec, sq_py_array_spec;
+extern PyTypeObject *sq_py_dataset_type;
+
+/* ---- errors: these set the exception and return NULL ------------------------------------------------------------------------------- */
+PyObject *sq_py_raise(const struct squall_error *err, PyObject *path);
+
+/* ---- work without the GIL ---------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Between begin and end the GIL is not held. sq_py_cancelled, the callback of every context, takes it now and then on the thread that
+ * called, to see whether a signal wants to end the work; the exception that its handler raised is then set when the work is done.
+ */
+struct sq_py_work {
+    PyThreadState *state;
+    int64_t next_look_ns;
+    struct sq_py_work *outer; /* a signal handler may read arrays, too */
+};
+void sq_py_work_begin(struct sq_py_work *work);
+void sq_py_work_end(struct sq_py_work *work);
+int sq_py_cancelled(void *unused);
+
+/* ---- keys -------------------------------------------------------------------------------------------------------------------------- */
+
+/* A basic selection: a box, what of it runs backwards, and which dimensions are dropped for the result. */
+struct sq_py_box {
+    struct squall_selection selection;
+    bool backwards[SQUALL_RANK_MAX];
+    bool dropped[SQUALL_RANK_MAX]; /* by an integer */
+    unsigned rank, result_rank;
+    uint64_t result_shape[SQUALL_RANK_MAX];
+    bool scalar; /* integers for all dimensions, and no Ellipsis: the result is a numpy scalar */
+};
+
+enum sq_py_key { SQ_PY_KEY_FAILED = -1, SQ_PY_KEY_BASIC, SQ_PY_KEY_ADVANCED };
+
+/* key as in a[key]. ADVANCED: there are arrays, lists or masks in it, box is undefined. FAILED: the exception is set. */
+enum sq_py_key sq_py_box_parse(PyObject *key, unsigned rank, const uint64_t *shape, struct sq_py_box *ret);
+
+/* ---- reading ----------------------------------------------------------------------------------------------------------------------- */
+
+/* A new numpy array, or scalar, of the box's shape. */
+PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box);
+/* Into a buffer of the box's result shape; out's type was checked by the caller. 0, or -1 with the exception set. */
+int sq_py_read_into(struct sq_py_array *a, const struct sq_py_box *box, PyObject *out);
+/* Borrowed; NULL with the exception set. */
+PyObject *sq_py_array_dtype(struct sq_py_array *a);
+
+#endif

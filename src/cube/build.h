@@ -114,7 +114,7 @@ struct sq_draft {
     size_t field_count;    /* of all that is supported: weighs names */
     size_t open_count;     /* of those that are still open */
     int64_t longest_s;     /* interval */
-    uint32_t product;      /* of one of its fields; UINT32_MAX: it has none */
+    uint32_t product;      /* that names and describes it; UINT32_MAX: it has no field */
     bool known;            /* of the schema */
     bool stored;           /* not left out by --select or --stack */
     bool is_float64;

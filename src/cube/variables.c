@@ -279,8 +279,95 @@ static int make_drafts(struct sq_builder *b, struct squall_error *err)
     return 0;
 }
 
+/* How many fields of a variable are of one product. */
+struct share {
+    uint32_t draft, product;
+    size_t field_count, same_names; /* the latter with all products of the variable that have these names */
+};
+
+/* The shorter first, which is the more general where the names of several intervals meet: "mx2t", "mx2t6". */
+static int compare_texts(const char *a, const char *b)
+{
+    size_t left = a ? strlen(a) : 0, right = b ? strlen(b) : 0;
+    return left != right ? (left < right ? -1 : 1) : left ? strcmp(a, b) : 0;
+}
+
+static int compare_product_names(const struct sq_grib_names *a, const struct sq_grib_names *b)
+{
+    int order = compare_texts(a->cf_var_name, b->cf_var_name);
+    order = order ? order : compare_texts(a->short_name, b->short_name);
+    order = order ? order : compare_texts(a->name, b->name);
+    order = order ? order : compare_texts(a->units, b->units);
+    return order ? order : compare_texts(a->cf_name, b->cf_name);
+}
+
+/* By variable, then names, then the product that speaks for those of its names. */
+static int compare_shares(const void *a, const void *b, void *builder)
+{
+    const struct share *x = a, *y = b;
+    const struct sq_grib_index *index = ((const struct sq_builder *)builder)->index;
+    if (x->draft != y->draft)
+        return x->draft < y->draft ? -1 : 1;
+    int order = compare_product_names(&index->names[x->product], &index->names[y->product]);
+    if (order)
+        return order;
+    if (x->field_count != y->field_count)
+        return x->field_count > y->field_count ? -1 : 1;
+    struct sq_hash left = definition_id(&index->products[x->product]), right = definition_id(&index->products[y->product]);
+    if (left.high != right.high)
+        return left.high < right.high ? -1 : 1;
+    return left.low < right.low ? -1 : left.low > right.low;
+}
+
+static int count_shares(const struct sq_builder *b, struct share **ret, size_t *ret_count, struct squall_error *err)
+{
+    SQ_CLEANUP_INTERN struct sq_intern table = sq_intern_make(2);
+    SQ_CLEANUP_FREE struct share *shares = NULL;
+    size_t capacity = 0;
+    for (size_t i = 0; i < b->index->field_count; i++) {
+        uint32_t draft = b->variable_of[i], product = b->index->fields[i].product, row, known = table.count;
+        if (b->fate[i] != SQ_FATE_OPEN || draft == UINT32_MAX)
+            continue;
+        SQ_TRY(sq_intern_add(&table, (const int64_t[]){draft, product}, &row, err));
+        SQ_TRY(SQ_GROW(shares, capacity, table.count, err));
+        if (row == known)
+            shares[row] = (struct share){.draft = draft, .product = product};
+        shares[row].field_count++;
+    }
+    *ret = shares;
+    *ret_count = table.count;
+    shares = NULL;
+    return 0;
+}
+
+/*
+ * The product that a variable is named and described by: of the names that its products have, those of most fields; of equally common ones the
+ * shorter, then the first in the alphabet. So a variable is called alike whichever of its files comes first.
+ */
+static int choose_products(struct sq_builder *b, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE struct share *shares = NULL;
+    size_t count = 0;
+    SQ_TRY(count_shares(b, &shares, &count, err));
+    if (!shares)
+        return 0;
+    qsort_r(shares, count, sizeof *shares, compare_shares, b);
+    const struct share *best = NULL;
+    for (size_t i = 0, end; i < count; i = end) {
+        const struct sq_grib_names *names = &b->index->names[shares[i].product];
+        for (end = i; end < count && shares[end].draft == shares[i].draft &&
+                      compare_product_names(&b->index->names[shares[end].product], names) == 0;
+             end++)
+            shares[i].same_names += shares[end].field_count;
+        if (!best || best->draft != shares[i].draft || shares[i].same_names > best->same_names)
+            best = &shares[i];
+        b->drafts[best->draft].product = best->product;
+    }
+    return 0;
+}
+
 /* What the fields say of their variables. */
-static void describe_drafts(struct sq_builder *b)
+static int describe_drafts(struct sq_builder *b, struct squall_error *err)
 {
     for (size_t i = 0; i < b->index->field_count; i++) {
         const struct sq_grib_field *f = &b->index->fields[i];
@@ -289,13 +376,12 @@ static void describe_drafts(struct sq_builder *b)
         struct sq_draft *draft = &b->drafts[b->variable_of[i]];
         int64_t length_s = f->times.step_end_s - f->times.step_begin_s;
         draft->field_count++;
-        if (draft->product == UINT32_MAX)
-            draft->product = f->product;
         if (length_s > draft->longest_s)
             draft->longest_s = length_s;
         if (!draft->known)
             draft->is_float64 |= b->index->packings[f->packing].is_float64;
     }
+    return choose_products(b, err);
 }
 
 /* The first mark that tells two definitions of one group apart; SQ_MARK_COUNT: none. */
@@ -348,8 +434,7 @@ int sq_cube_find_variables(struct sq_builder *b, struct squall_error *err)
     }
     if (b->options->schema)
         SQ_TRY(assign(b, err));
-    describe_drafts(b);
-    return 0;
+    return describe_drafts(b, err);
 }
 
 int sq_cube_know_variable(struct sq_builder *b, uint32_t draft, struct squall_error *err)

@@ -8,7 +8,9 @@ import subprocess
 import sys
 
 import eccodes as ec
+import numpy as np
 import pytest
+import xarray as xr
 
 # its times have seconds, which ecCodes leaves out
 SECONDS = "MRMS_MergedReflectivityQCComposite_00.50_20220704-110040.grib2"
@@ -195,6 +197,38 @@ def test_every_trap_of_a_ukv_archive_has_its_expected_outcome(shared, cube_of, t
     times = coordinate(cube, "init_time")
     assert len(times) == 6 and {b - a for a, b in itertools.pairwise(times)} == {21600}
     assert len(coordinate(cube, "step")) == 3
+
+
+def maximum_of(hours, until):
+    """GFS's 2 m maximum of the last hours, up to this step: of six hours ecCodes' cfVarName is mx2t6, else mx2t, and one paramId."""
+    handle = ec.codes_grib_new_from_samples("regular_ll_sfc_grib2")
+    keys = {"centre": 7, "productDefinitionTemplateNumber": 8, "parameterCategory": 0, "parameterNumber": 0}
+    keys |= {"typeOfFirstFixedSurface": 103, "scaleFactorOfFirstFixedSurface": 0, "scaledValueOfFirstFixedSurface": 2}
+    keys |= {"typeOfStatisticalProcessing": 2, "indicatorOfUnitForTimeRange": 1, "forecastTime": until - hours, "lengthOfTimeRange": hours}
+    for key, value in keys.items():
+        ec.codes_set(handle, key, value)
+    ec.codes_set_values(handle, np.arange(ec.codes_get(handle, "numberOfValues")) + until)
+    name, message = ec.codes_get(handle, "cfVarName"), ec.codes_get_message(handle)
+    ec.codes_release(handle)
+    return name, message
+
+
+@pytest.mark.parametrize("ends, name", [({3: 3, 6: 6}, "mx2t"), ({3: 3, 6: 6, 9: 3, 12: 6, 18: 6}, "mx2t6"), ({1: 1, 2: 2, 6: 6}, "mx2t")])
+def test_names_and_values_do_not_depend_on_which_file_comes_first(squall, tmp_path, ends, name):
+    made = [maximum_of(hours, until) for until, hours in ends.items()]
+    assert {other for other, _ in made} == {"mx2t", "mx2t6"}
+    first = None
+    for number, order in enumerate(itertools.islice(itertools.permutations(made), 24)):
+        source, store = tmp_path / f"source{number}", tmp_path / f"{number}.zarr"
+        source.mkdir()
+        for place, (_, message) in enumerate(order):
+            (source / f"{place}.grib2").write_bytes(message)
+        squall("convert", source, store)
+        dataset = xr.open_zarr(store).load()
+        assert set(dataset.data_vars) == {name, "chunk_exists", "field_count"} and dataset[name].attrs["GRIB_cfVarName"] == name
+        np.testing.assert_array_equal(dataset[name].values[0, :, 0, 0], sorted(ends))
+        first = dataset if first is None else first
+        xr.testing.assert_identical(dataset, first)
 
 
 def test_time_grows_linearly_and_memory_stays_below_200_bytes_a_field(support):

@@ -179,6 +179,58 @@ static void names_do_not_depend_on_the_order_of_files(void **state)
     }
 }
 
+/* as GFS has its maximum temperature: one parameter, whose names tell its intervals of six hours */
+static const struct {
+    const char *short_name, *cf_var_name;
+    int field_count;
+    const char *definition;
+} EXTREMES[] = {
+    {"mx2t6", "mx2t6", 2, "6 hours"}, {"tmax", "mx2t", 1, "3 hours"}, {"tmax", "mx2t", 1, "5 hours"}, {"mx2t3", "mx2t3", 2, "1 hour"}};
+
+/* The products in this order of files: kinds[] are rows of EXTREMES. */
+static void assert_extreme_is_named(const int *kinds, size_t count, const char *cf_var_name, const char *short_name)
+{
+    struct fields *f = fields_new();
+    struct sq_cube cube;
+    for (size_t i = 0, step = 0; i < count; i++) {
+        uint32_t product = PRODUCT(f, .short_name = EXTREMES[kinds[i]].short_name, .cf_var_name = EXTREMES[kinds[i]].cf_var_name,
+                                   .param_id = 121, .step_type = SQ_GRIB_MAX, .definition = EXTREMES[kinds[i]].definition);
+        f->products[product].number = (uint8_t)kinds[i];
+        for (int field = 0; field < EXTREMES[kinds[i]].field_count; field++, step++)
+            INTERVAL(f, product, .begin_h = (int)step, .step_h = (int)step + 1);
+    }
+    fields_build(f, &PLAIN, &cube);
+    int64_t number;
+    assert_int_equal(cube.variable_count, 1);
+    const struct sq_json *a = cube.variables[0].attributes;
+    assert_string_equal(cube.variables[0].name, cf_var_name);
+    assert_string_equal(sq_json_string(sq_json_get(a, "GRIB_cfVarName")), cf_var_name);
+    assert_string_equal(sq_json_string(sq_json_get(a, "GRIB_shortName")), short_name);
+    assert_true(sq_json_int(sq_json_get(a, "GRIB_parameterNumber"), &number));
+    assert_string_equal(EXTREMES[number].short_name, short_name);
+    if (count == 3) { /* of two products with these names, the same in any order */
+        static int64_t chosen = -1;
+        chosen = chosen < 0 ? number : chosen;
+        assert_int_equal(number, chosen);
+    }
+    sq_cube_done(&cube);
+    fields_free(f);
+}
+
+static void of_several_names_a_variable_has_the_commonest_in_any_order_of_files(void **state)
+{
+    (void)state;
+    static const int ORDERS[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (size_t i = 0; i < sizeof ORDERS / sizeof *ORDERS; i++) {
+        assert_extreme_is_named(ORDERS[i], 3, "mx2t", "tmax"); /* two fields each: the shorter */
+        int more[4] = {0};
+        memcpy(more, ORDERS[i], sizeof ORDERS[i]); /* six hours once more: the commonest */
+        assert_extreme_is_named(more, 4, "mx2t6", "mx2t6");
+    }
+    assert_extreme_is_named((const int[]){0, 3}, 2, "mx2t3", "mx2t3"); /* as long: the first in the alphabet */
+    assert_extreme_is_named((const int[]){3, 0}, 2, "mx2t3", "mx2t3");
+}
+
 static void unknown_parameters_stay_apart(void **state)
 {
     (void)state;
@@ -827,6 +879,7 @@ int main(void)
         cmocka_unit_test(a_name_adds_only_what_differs),
         cmocka_unit_test(the_variable_with_most_fields_keeps_the_name),
         cmocka_unit_test(names_do_not_depend_on_the_order_of_files),
+        cmocka_unit_test(of_several_names_a_variable_has_the_commonest_in_any_order_of_files),
         cmocka_unit_test(unknown_parameters_stay_apart),
         cmocka_unit_test(parameters_with_one_short_name_stay_apart),
         cmocka_unit_test(a_name_that_a_coordinate_needs_is_changed),

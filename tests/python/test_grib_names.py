@@ -1,6 +1,7 @@
 """What fields are called, against ecCodes: every field of the real files, and made-up messages for every parameter of its tables."""
 
 import faulthandler
+import itertools
 import json
 import os
 import pickle
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT / "gen"))
 KEYS = ["paramId", "shortName", "name", "units", "cfName", "cfVarName", "typeOfLevel"]
 CHILD_JOBS = 2500
 LEVELS = ["level", "topLevel", "bottomLevel"]
+MISSING = 2147483647  # ecCodes' word for it
 
 # Met Office winds that no table of ecCodes has
 ADDED = {("10u", 192), ("10v", 193), ("10wdir", 194), ("10si", 195), ("u", 192), ("v", 193), ("wdir", 194), ("ws", 195)}
@@ -118,14 +120,14 @@ def level_differences(theirs, mine):
 
 
 def same_level(theirs, their, level_type, my, factor):
+    if theirs["edition"] == 1 and their == MISSING:
+        return my is None
     if my is None:
         return their in (0, None)  # no value there
     if level_type == "isobaricInhPa" and int(my) == their:
         return True  # ecCodes drops the fraction
     if my < 0 and theirs["edition"] == 2:
         return their > 1 << 31  # ecCodes takes the sign for a bit of the number
-    if theirs["edition"] == 1 and their == 2147483647:
-        return round(my / factor) == 255  # ecCodes: missing
     return abs(my - their * factor) <= 1e-9 * abs(my)
 
 
@@ -263,6 +265,48 @@ def test_made_up_messages_of_edition_1_are_named_as_by_eccodes(tables, support, 
     known = entries(tables, 1, ["paramId", "cfName", "cfVarName", "typeOfLevel", "stepType"])
     results = made(lambda entry: message_of_edition_1(base, entry, rng), rng.sample(known, 1500))
     check(results, support, tmp_path, 1450)
+
+
+# Code table 3: these count down from a value, or in another unit; ecCodes passes on the octets. Factor and origin of top and bottom.
+OWN_COUNTS = {
+    "thetaLayer": ((-1, 475), (-1, 475)),
+    "isobaricLayerHighPrecision": ((-1, 1100), (-1, 1100)),
+    "sigmaLayerHighPrecision": ((-1e-3, 1.1), (-1e-3, 1.1)),
+    "isobaricLayerMixedPrecision": ((10, 0), (-1, 1100)),
+    "heightAboveGroundHighPrecision": ((1e-2, 0), (1e-2, 0)),
+}
+WITH_LEVELS = [100, 101, *range(103, 118), 121, 125, 128, 141, 160, 210]
+
+
+def test_levels_of_every_type_of_edition_1_are_those_of_eccodes_for_every_octet(support, tmp_path):
+    handle = ec.codes_grib_new_from_samples("GRIB1")
+    ec.codes_set(handle, "deleteLocalDefinition", 1)
+    base = bytearray(ec.codes_get_message(handle))
+    ends = (0, 1, 7, 254, 255)
+    octets = {(a, b) for a in range(256) for b in ends} | {(a, b) for a in ends for b in range(256)}
+    path, theirs = tmp_path / "levels.grib", []
+    with open(path, "wb") as file:
+        for level_type, pair in itertools.product(WITH_LEVELS, sorted(octets)):
+            base[17:20] = level_type, *pair
+            file.write(base)
+            message = ec.codes_new_from_message(bytes(base))
+            theirs.append((level_type, *pair, *(ec.codes_get(message, key) for key in ("typeOfLevel", "topLevel", "bottomLevel"))))
+            ec.codes_release(message)
+    problems = []
+    for their, mine in zip(theirs, ours(support, path), strict=True):
+        level_type, name, levels = their[0], their[3], their[4:]
+        is_layer = "Layer" in name
+        assert is_layer == (level_type in (101, 104, 106, 108, 110, 112, 114, 116, 121, 128, 141))
+        factor = UNITS_OF_EDITION_1.get(name, 1)
+        expected = [
+            None if value == MISSING else factor * value + origin
+            for value, (factor, origin) in zip(levels, OWN_COUNTS.get(name, ((factor, 0), (factor, 0))), strict=True)
+        ]
+        expected = expected if is_layer else [expected[0], None]
+        found = [mine["topLevel"], mine["bottomLevel"]]
+        if mine["typeOfLevel"] != name or found != [value if value is None else pytest.approx(value, rel=1e-9) for value in expected]:
+            problems.append((their, found))
+    report(problems, len(theirs))
 
 
 class Maker:

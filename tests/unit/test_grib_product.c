@@ -281,6 +281,30 @@ static void levels_of_edition_1_follow_code_table_3(void **state)
     }
 }
 
+static void levels_of_all_ones_are_missing_in_edition_1(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t type, top, bottom;
+        bool first, second;
+    } cases[] = {
+        {112, 100, 255, true, false},  {112, 255, 100, false, true}, {112, 255, 255, false, false}, {112, 254, 254, true, true},
+        {121, 255, 0, false, true},    {121, 0, 255, true, false},   {141, 3, 255, true, false},    {105, 0, 255, true, false},
+        {105, 255, 255, false, false}, {105, 255, 254, true, false}, {100, 255, 255, false, false}, {236, 0, 255, true, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t pds[28];
+        memcpy(pds, PDS, sizeof pds);
+        pds[9] = cases[i].type;
+        pds[10] = cases[i].top;
+        pds[11] = cases[i].bottom;
+        struct parted p = part1(pds, sizeof pds);
+        assert_int_equal(p.product.first.has_value, cases[i].first);
+        assert_int_equal(p.product.second.has_value, cases[i].second);
+        sq_text_done(&p.key);
+    }
+}
+
 /* Those that ecCodes has no step for. P1 is 6 h, P2 is 12 h, 4 are included. */
 static void rarer_time_ranges_follow_code_table_5(void **state)
 {
@@ -404,6 +428,7 @@ int main(void)
         cmocka_unit_test(templates_that_are_not_understood_are_named),
         cmocka_unit_test(a_template_that_is_not_known_is_told_by_its_number),
         cmocka_unit_test(levels_of_edition_1_follow_code_table_3),
+        cmocka_unit_test(levels_of_all_ones_are_missing_in_edition_1),
         cmocka_unit_test(rarer_time_ranges_follow_code_table_5),
         cmocka_unit_test(edition_1_products_leave_out_times_and_packing),
         cmocka_unit_test(ncep_members_of_edition_1_are_known),

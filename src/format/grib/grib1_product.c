@@ -234,17 +234,28 @@ static uint8_t plain_surface(uint8_t type)
     return type == 102 ? 101 : type == 200 ? 10 : type;
 }
 
+/* Octets of all ones are a value that is missing. */
+static struct sq_grib_surface surface_of(uint8_t type, int8_t scale, int16_t from, unsigned octets, unsigned missing)
+{
+    struct sq_grib_surface surface = {.type = type};
+    if (octets != missing)
+        surface = (struct sq_grib_surface){type, scale, true, from ? from - (int32_t)octets : (int32_t)octets};
+    return surface;
+}
+
 static void read_level(const uint8_t *pds, struct sq_grib_product *p)
 {
-    uint8_t top = pds[LEVEL], bottom = pds[LEVEL + 1];
+    unsigned top = pds[LEVEL], bottom = pds[LEVEL + 1];
     for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++) {
         const struct level *l = &LEVELS[i];
         if (l->type != pds[LEVEL_TYPE])
             continue;
-        int32_t first = l->layer ? top : top << 8 | bottom;
-        p->first = (struct sq_grib_surface){l->surface, l->scale, true, l->from ? l->from - first : first};
-        if (l->layer)
-            p->second = (struct sq_grib_surface){l->surface, l->scale2, true, l->from2 ? l->from2 - bottom : bottom};
+        if (l->layer) {
+            p->first = surface_of(l->surface, l->scale, l->from, top, UINT8_MAX);
+            p->second = surface_of(l->surface, l->scale2, l->from2, bottom, UINT8_MAX);
+        } else {
+            p->first = surface_of(l->surface, l->scale, l->from, top << 8 | bottom, UINT16_MAX);
+        }
         return;
     }
     p->first.type = plain_surface(pds[LEVEL_TYPE]);

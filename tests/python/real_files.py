@@ -112,6 +112,7 @@ def converted(path, store):
     """(report, dataset), or (None, message) where nothing of the file can be converted."""
     done = squall("convert", "--json", "--quiet", path, store)
     if done.returncode == 1:
+        assert not store.exists()
         return None, done.stderr.splitlines()[-1].removeprefix("squall: ")
     report = json.loads(done.stdout)
     assert done.returncode == (3 if report["bad"] or report["ignored"] else 0), done

@@ -47,6 +47,12 @@ def test_every_field_is_read_and_found_in_the_store(name, account_of):
         assert a.placed + a.ignored.total() == len(a.rows)
 
 
+@pytest.mark.parametrize("name", ["iris_file.grib2"] if FILES else NONE)
+def test_where_an_interval_has_a_length_below_zero_its_forecast_time_is_the_step(name, squall, tmp_path):
+    squall("convert", FOLDER / name, tmp_path / "step.zarr")
+    assert xr.open_zarr(tmp_path / "step.zarr").step.values == np.timedelta64(36, "h")
+
+
 @pytest.mark.parametrize("name", ["forecast_monthly_ukmo.grib", "single_gridpoint.grib"] if FILES else NONE)
 def test_runs_of_months_are_all_taken_as_the_warning_says(name, squall, tmp_path):
     advised = squall("convert", FOLDER / name, tmp_path / "months.zarr", check=False)

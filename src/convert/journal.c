@@ -13,7 +13,9 @@
 
 struct sq_journal {
     pthread_mutex_t lock;
-    struct sq_append_file *file;
+    char *path;
+    struct sq_text head;         /* its first line */
+    struct sq_append_file *file; /* NULL: nothing has been said yet */
 };
 
 static void add_line(const struct sq_json *v, struct sq_text *out)
@@ -28,37 +30,49 @@ static void add_line(const struct sq_json *v, struct sq_text *out)
     sq_text_add(out, "\n");
 }
 
+/* Lock held. */
+static int begin(struct sq_journal *journal, struct squall_error *err)
+{
+    if (journal->file)
+        return 0;
+    SQ_TRY(sq_append_file_new(journal->path, &journal->file, err));
+    return sq_append_file_add(journal->file, journal->head.data, journal->head.length, err);
+}
+
+int sq_journal_begin(struct sq_journal *journal, struct squall_error *err)
+{
+    pthread_mutex_lock(&journal->lock);
+    int status = begin(journal, err);
+    pthread_mutex_unlock(&journal->lock);
+    return status;
+}
+
 static int append(struct sq_journal *journal, const struct sq_text *lines, struct squall_error *err)
 {
     if (lines->failed)
         return sq_error_memory(err, lines->length);
     pthread_mutex_lock(&journal->lock);
-    int status = sq_append_file_add(journal->file, lines->data, lines->length, err);
+    int status = begin(journal, err);
+    if (!status)
+        status = sq_append_file_add(journal->file, lines->data, lines->length, err);
     pthread_mutex_unlock(&journal->lock);
     return status;
 }
 
 int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *path = sq_format("%s/epoch-%06u-part-0.journal", folder, epoch);
     struct sq_journal *journal = sq_alloc_zero(1, sizeof *journal);
     SQ_CLEANUP_JSON struct sq_json *head = sq_json_new_object();
-    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
-    int status = path && journal ? 0 : sq_error_memory(err, sizeof *journal);
-    if (!status && (sq_json_set_int(head, "format", SQ_RECORD_FORMAT) || sq_json_set_string(head, "command", command)))
-        status = sq_error_memory(err, strlen(command));
-    if (!status)
-        status = sq_append_file_new(path, &journal->file, err);
-    if (status) {
-        sq_free(journal);
-        return status;
-    }
+    if (!journal)
+        return sq_error_memory(err, sizeof *journal);
     pthread_mutex_init(&journal->lock, NULL);
-    add_line(head, &line);
-    status = append(journal, &line, err);
-    if (status) {
+    journal->path = sq_format("%s/epoch-%06u-part-0.journal", folder, epoch);
+    bool failed = !head || sq_json_set_int(head, "format", SQ_RECORD_FORMAT) || sq_json_set_string(head, "command", command);
+    if (!failed)
+        add_line(head, &journal->head);
+    if (failed || !journal->path || journal->head.failed) {
         sq_journal_close(journal);
-        return status;
+        return sq_error_memory(err, strlen(command));
     }
     *ret = journal;
     return 0;
@@ -69,6 +83,8 @@ void sq_journal_close(struct sq_journal *journal)
     if (!journal)
         return;
     sq_append_file_close(journal->file);
+    sq_text_done(&journal->head);
+    sq_free(journal->path);
     pthread_mutex_destroy(&journal->lock);
     sq_free(journal);
 }

@@ -84,8 +84,9 @@ bool sq_records_know_input(const struct sq_records *records, const struct sq_rec
 
 /* Writing. Every addition is durable when it returns; the functions may be called from several threads. */
 struct sq_journal;
-/* command: how to start this run again, for `squall status`. *ret: sq_journal_close. */
+/* command: how to start this run again, for `squall status`. The file is made with the first addition. *ret: sq_journal_close. */
 int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err) SQUALL_CHECK;
+int sq_journal_begin(struct sq_journal *journal, struct squall_error *err) SQUALL_CHECK; /* make the file at once, for its command */
 int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_add_left(struct sq_journal *journal, uint64_t unit, const char *why, struct squall_error *err) SQUALL_CHECK;

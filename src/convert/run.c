@@ -189,6 +189,16 @@ static void prefetch_first(const struct squall_convert_plan *plan)
         }
 }
 
+/* It begins at once where `squall status` would name another command; else a run that adds nothing leaves none. */
+static int open_journal(struct sq_run *run, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    const struct sq_records *records = &plan->state.records;
+    const char *command = plan->settings.command;
+    SQ_TRY(sq_journal_new(plan->state.records_folder, records->last_epoch + 1, command, &run->journal, err));
+    return records->command && !strcmp(records->command, command) ? 0 : sq_journal_begin(run->journal, err);
+}
+
 static int carry_out(struct sq_run *run, struct locks *locks, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
@@ -200,7 +210,7 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
     SQ_TRY(sq_plan_prepare(plan, err));
     SQ_TRY(mend_flags(plan, err));
     if (run->units_to_do > 0 || has_new_input(plan) || has_new_failure(run))
-        SQ_TRY(sq_journal_new(plan->state.records_folder, plan->state.records.last_epoch + 1, plan->settings.command, &run->journal, err));
+        SQ_TRY(open_journal(run, err));
     if (run->units_to_do > 0)
         SQ_TRY(sq_run_units(run, err));
     if (has_new_input(plan))

@@ -10,6 +10,7 @@ import sys
 import time
 import warnings
 
+import eccodes as ec
 import numpy as np
 import pytest
 import small_archive as archive
@@ -413,6 +414,32 @@ def test_strict_writes_no_unit_with_a_bad_input(squall, tmp_path, store):
         assert opened(store).chunk_exists.values.tolist() == [True, False, True]
     assert squall("convert", source, store, check=False).code == 0
     assert opened(store).chunk_exists.values.tolist() == [True] * 3
+
+
+def broken_inside(message):
+    """The same field packed as JPEG 2000, its codestream zeros: only decoding finds that out."""
+    h = ec.codes_new_from_message(message)
+    ec.codes_set(h, "packingType", "grid_jpeg")
+    packed = bytearray(ec.codes_get_message(h))
+    start = packed.index(b"\xff\x4f\xff\x51")
+    packed[start:-4] = bytes(len(packed) - 4 - start)
+    ec.codes_release(h)
+    return bytes(packed)
+
+
+@pytest.mark.parametrize("options", [[], ["--strict"]])
+def test_a_rerun_that_meets_only_what_is_known_leaves_the_records_as_they_are(squall, tmp_path, store, options):
+    source = archive.make(tmp_path / "in", 3)
+    (source / "page.grib2").write_bytes(b"<html>503 Service Unavailable</html>\n")
+    broken = broken_inside(archive.field("t", archive.init(1), 0))
+    archive.write(archive.path_of(source, 1), [broken, *archive.run(1)[1:]])
+    with open(archive.path_of(source, 2), "ab") as f:
+        f.write(b"GRIB")
+    assert squall("convert", source, store, *options, check=False).code == 3
+    before = files(store, records=True)
+    for _ in range(2):
+        assert squall("convert", source, store, *options, check=False).code == (3 if options else 0)
+        assert files(store, records=True) == before
 
 
 def test_runs_off_the_cadence_are_ignored_and_named(squall, tmp_path, store):

@@ -300,8 +300,28 @@ static void a_journal_is_never_written_over(void **state)
 {
     struct sq_journal *journal = journal_in(*state, 1), *again;
     struct squall_error err = SQUALL_ERROR_INIT;
-    assert_int_equal(sq_journal_new(*state, 1, "x", &again, &err), SQUALL_EIO);
+    assert_int_equal(sq_journal_begin(journal, NULL), 0);
+    assert_int_equal(sq_journal_new(*state, 1, "x", &again, &err), 0);
+    assert_int_equal(sq_journal_begin(again, &err), SQUALL_EIO);
+    assert_int_equal(sq_journal_add_invalid(again, 1, &err), SQUALL_EIO);
+    sq_journal_close(again);
     sq_journal_close(journal);
+}
+
+static void a_journal_without_additions_leaves_no_file(void **state)
+{
+    enum sq_file_kind kind;
+    struct sq_journal *journal = journal_in(*state, 1);
+    sq_journal_close(journal);
+    assert_int_equal(sq_file_stat(journal_path(*state), &kind, NULL, NULL), 0);
+    assert_int_equal(kind, SQ_FILE_NONE);
+    journal = journal_in(*state, 1);
+    assert_int_equal(sq_journal_begin(journal, NULL), 0);
+    sq_journal_close(journal);
+    struct sq_records records = loaded(*state);
+    assert_int_equal(records.last_epoch, 1);
+    assert_string_equal(records.command, "squall convert in out");
+    sq_records_done(&records);
 }
 
 static void a_folder_without_journals_has_no_records(void **state)
@@ -430,6 +450,7 @@ int main(void)
         IN_FOLDER(every_torn_end_loses_only_the_last_record),
         IN_FOLDER(a_damaged_line_before_the_last_is_an_error),
         IN_FOLDER(a_journal_is_never_written_over),
+        IN_FOLDER(a_journal_without_additions_leaves_no_file),
         IN_FOLDER(a_folder_without_journals_has_no_records),
         IN_FOLDER(a_lock_is_refused_to_others_until_it_is_released),
         IN_FOLDER(a_dead_process_s_lock_is_taken_over),

@@ -54,7 +54,7 @@ typedef struct squall_convert_plan squall_convert_plan;
 /*
  * Scan, assemble and plan; the destination is read but not touched. *ret: squall_convert_plan_free.
  * Errors: SQUALL_EINVAL (an option's value, named), SQUALL_ENOTFOUND (a source), SQUALL_EREFUSED (the destination is
- * something else, in use, or was made with other settings: which), SQUALL_ENOMEM (the plan needs more than the budget).
+ * something else, in use, or was made with other settings: which), SQUALL_ERANGE (a field's values all lie beyond its type).
  */
 int squall_convert_plan_new(squall_context *ctx, const struct squall_convert_options *options, const struct squall_convert_events *events,
                             squall_convert_plan **ret, struct squall_error *err) SQUALL_CHECK;
@@ -64,7 +64,10 @@ void squall_convert_plan_free(squall_convert_plan *plan);
 int squall_convert_plan_json(const squall_convert_plan *plan, char **ret, struct squall_error *err) SQUALL_CHECK;
 int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct squall_error *err) SQUALL_CHECK;
 
-/* Carry the plan out. */
+/* Can it be carried out? SQUALL_ENOMEM: it needs more memory than the context allows; the message says what would fit. */
+int squall_convert_plan_check(const squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+
+/* Carry the plan out, if squall_convert_plan_check finds no fault with it. */
 struct squall_convert_result {
     uint64_t units_done, units_skipped, units_failed;
     uint64_t fields_written, fields_ignored, fields_duplicate;

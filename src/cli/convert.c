@@ -94,6 +94,7 @@ static bool collect_sources(const struct arguments *a, struct path_list *ret)
     return ret->count > 0 || complain("squall convert: no source was named on stdin");
 }
 
+/* A plan that needs too much memory is shown too, before it is told. */
 static int print_plan(const struct arguments *a, const squall_convert_plan *plan)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
@@ -102,8 +103,9 @@ static int print_plan(const struct arguments *a, const squall_convert_plan *plan
     if (status)
         return fail_with(&err);
     fputs(text, stdout);
+    fflush(stdout);
     free(text);
-    return EXIT_DONE;
+    return squall_convert_plan_check(plan, &err) ? fail_with(&err) : EXIT_DONE;
 }
 
 static int carry_out(const struct arguments *a, squall_convert_plan *plan, struct listener *listener)

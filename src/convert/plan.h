@@ -65,6 +65,8 @@ struct squall_convert_plan {
     enum sq_overflow_outlook *outlooks; /* of each array; FITS where it is no float16 */
     struct sq_input_list inputs;
     uint64_t bytes_in;   /* of GRIB, of the units to do */
+    uint64_t bytes_out;  /* of their chunks in memory, before they are encoded */
+    uint64_t unit_bytes; /* of the chunks of the largest of them */
     uint64_t peak_bytes; /* of memory */
     size_t slot_count;   /* buffers for encoded chunks */
     bool spread_chunks;  /* encode several chunks at a time; else one, its blocks in parallel */
@@ -92,7 +94,7 @@ char *sq_plan_beside(const char *store) __attribute__((warn_unused_result));
 /* overflow.c: fill plan->outlooks; SQUALL_ERANGE where a field's values all lie beyond its array's type. */
 int sq_plan_overflow(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 
-/* memory.c: how much the plan needs; SQUALL_ENOMEM where that is more than the context allows. */
+/* memory.c: how much the plan needs. Whether that is more than the context allows: squall_convert_plan_check. */
 int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 
 /* prepare.c: publish layout.json, coordinates, flags and metadata. */

@@ -6,7 +6,6 @@
 
 struct todo_counts {
     uint64_t of[SQ_TODO_STRICT + 1];
-    uint64_t bytes_out; /* of chunks in memory, before they are encoded */
 };
 
 static struct todo_counts count_todo(const struct squall_convert_plan *plan)
@@ -14,7 +13,6 @@ static struct todo_counts count_todo(const struct squall_convert_plan *plan)
     struct todo_counts n = {0};
     for (size_t i = 0; i < plan->unit_count; i++)
         n.of[plan->units[i].todo]++;
-    n.bytes_out = (n.of[SQ_TODO_WRITE] + n.of[SQ_TODO_REDO]) * plan->layout.unit_bytes;
     return n;
 }
 
@@ -103,9 +101,9 @@ static int set_all(const struct squall_convert_plan *plan, struct sq_json *v)
     if (sq_json_set_string(v, "destination", plan->settings.destination) || sq_json_set_string(v, "kind", kind) ||
         set_uint(v, "files", plan->index.file_count) || sq_report_fields(plan, v) || set_init_time(plan, v) || set_arrays(plan, v) ||
         set_units(plan, v) || set_uint(v, "holes", cube->holes) || set_uint(v, "bytes_in", plan->bytes_in) ||
-        set_uint(v, "bytes_out_decoded", count_todo(plan).bytes_out) || set_uint(v, "peak_memory_bytes", plan->peak_bytes) ||
-        sq_json_set_string(v, "layout_id", plan->layout.id) || sq_report_inputs(plan, v) ||
-        sq_json_set(v, "warnings", sq_report_texts(cube->warnings, cube->warning_count)) ||
+        set_uint(v, "bytes_out_decoded", plan->bytes_out) || set_uint(v, "peak_memory_bytes", plan->peak_bytes) ||
+        set_uint(v, "memory_budget_bytes", plan->ctx->memory_bytes) || sq_json_set_string(v, "layout_id", plan->layout.id) ||
+        sq_report_inputs(plan, v) || sq_json_set(v, "warnings", sq_report_texts(cube->warnings, cube->warning_count)) ||
         sq_json_set(v, "notes", sq_report_texts(cube->notes, cube->note_count)))
         return SQUALL_ENOMEM;
     return 0;
@@ -137,7 +135,7 @@ static void unit_lines(const struct squall_convert_plan *plan, struct sq_text *o
     struct todo_counts n = count_todo(plan);
     char in[SQ_SIZE_TEXT_BYTES], decoded[SQ_SIZE_TEXT_BYTES], memory[SQ_SIZE_TEXT_BYTES];
     sq_size_text(plan->bytes_in, in);
-    sq_size_text(n.bytes_out, decoded);
+    sq_size_text(plan->bytes_out, decoded);
     sq_size_text(plan->peak_bytes, memory);
     sq_text_printf(out, "units: %llu to write, %llu to write again, %llu done already, %llu left as they are\n",
                    (unsigned long long)n.of[SQ_TODO_WRITE], (unsigned long long)n.of[SQ_TODO_REDO],

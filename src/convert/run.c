@@ -232,11 +232,13 @@ static int tell_interruption(const struct squall_convert_plan *plan, struct squa
 
 int squall_convert_run(squall_convert_plan *plan, struct squall_convert_result *ret, struct squall_error *err)
 {
-    struct sq_run run = {.plan = plan, .arena = sq_arena_new()};
+    struct sq_run run = {.plan = plan};
     struct locks locks = {0};
     if (plan->carried_out)
         return sq_error(err, SQUALL_EINVAL, "a plan is carried out once; make another");
+    SQ_TRY(squall_convert_plan_check(plan, err));
     plan->carried_out = true;
+    run.arena = sq_arena_new();
     int status = run.arena ? carry_out(&run, &locks, err) : sq_error_memory(err, sizeof run);
     if (!status)
         status = sq_run_result(&run, ret, err);

@@ -1,7 +1,7 @@
 /*
  * See unit.h. The fields are taken by (file, offset), whatever their place in the store, so that files are read from front to
- * back and a message with several fields is read once. Slabs without a field are filled afterwards, a group of chunks at a time
- * (a *group*: the chunks that cut the same slabs, side by side along y and x).
+ * back and a message with several fields is read once. Chunks come in groups (a *group*: the chunks that cut the same slabs, side
+ * by side along y and x); a group has a place in memory if a field touches it, and its slabs without a field are filled afterwards.
  */
 #include "convert/unit.h"
 #include "base/checked.h"
@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a group that has no place in memory. */
+static const uint64_t ABSENT = UINT64_MAX;
+
 struct unit_array {
-    uint8_t *chunks; /* in the unit's pages */
-    uint8_t *slabs;  /* enum sq_slab_state */
+    uint8_t *slabs; /* enum sq_slab_state */
     size_t slab_count;
-    bool *present; /* of each group: does any field touch it */
+    uint64_t *groups; /* where in the unit's pages each begins, or ABSENT */
     uint64_t group_count, chunks_per_group;
     size_t cell_bytes; /* a slab's piece of a chunk */
 };
@@ -32,6 +34,7 @@ struct sq_unit {
     struct sq_unit_setting setting;
     uint64_t number;
     uint8_t *pages;
+    size_t pages_bytes;
     struct unit_array *arrays;
     struct sq_field_worker *workers;
     unsigned worker_count;
@@ -47,11 +50,10 @@ struct sq_unit {
 
 /* ---- made and freed -------------------------------------------------------------------------------------------------------------- */
 
-static int make_array(const struct sq_layout *layout, size_t index, uint8_t *chunks, struct unit_array *u, struct squall_error *err)
+static int make_array(const struct sq_layout *layout, size_t index, struct unit_array *u, struct squall_error *err)
 {
     const struct sq_layout_array *a = &layout->arrays[index];
     unsigned middle = a->rank - a->slab_rank;
-    u->chunks = chunks;
     u->slab_count = a->slabs_per_init * layout->init_chunk;
     u->chunks_per_group = 1;
     u->cell_bytes = a->element_bytes;
@@ -61,8 +63,8 @@ static int make_array(const struct sq_layout *layout, size_t index, uint8_t *chu
     }
     u->group_count = u->chunks_per_group ? a->chunks_per_unit / u->chunks_per_group : 0;
     u->slabs = sq_alloc(u->slab_count + 1, sizeof *u->slabs);
-    u->present = sq_alloc(u->group_count + 1, sizeof *u->present);
-    return u->slabs && u->present ? 0 : sq_error_memory(err, u->slab_count);
+    u->groups = sq_alloc(u->group_count + 1, sizeof *u->groups);
+    return u->slabs && u->groups ? 0 : sq_error_memory(err, u->slab_count + u->group_count * sizeof *u->groups);
 }
 
 int sq_unit_new(const struct sq_unit_setting *setting, struct sq_unit **ret, struct squall_error *err)
@@ -76,13 +78,9 @@ int sq_unit_new(const struct sq_unit_setting *setting, struct sq_unit **ret, str
     unit->worker_count = setting->ctx->threads;
     unit->arrays = sq_alloc_zero(layout->array_count + 1, sizeof *unit->arrays);
     unit->workers = sq_alloc_zero(unit->worker_count, sizeof *unit->workers);
-    unit->pages = sq_pages_alloc(layout->unit_bytes);
-    int status = unit->arrays && unit->workers && unit->pages ? 0 : sq_error_memory(err, layout->unit_bytes);
-    uint8_t *at = unit->pages;
-    for (size_t i = 0; i < layout->array_count && !status; i++) {
-        status = make_array(layout, i, at, &unit->arrays[i], err);
-        at += layout->arrays[i].chunk_bytes * layout->arrays[i].chunks_per_unit;
-    }
+    int status = unit->arrays && unit->workers ? 0 : sq_error_memory(err, layout->array_count * sizeof *unit->arrays);
+    for (size_t i = 0; i < layout->array_count && !status; i++)
+        status = make_array(layout, i, &unit->arrays[i], err);
     if (status) {
         sq_unit_free(unit);
         return status;
@@ -104,7 +102,7 @@ void sq_unit_free(struct sq_unit *unit)
         return;
     for (size_t i = 0; unit->arrays && i < unit->setting.layout->array_count; i++) {
         sq_free(unit->arrays[i].slabs);
-        sq_free(unit->arrays[i].present);
+        sq_free(unit->arrays[i].groups);
     }
     for (unsigned i = 0; unit->workers && i < unit->worker_count; i++)
         sq_field_worker_done(&unit->workers[i]);
@@ -114,7 +112,7 @@ void sq_unit_free(struct sq_unit *unit)
     sq_free(unit->messages);
     sq_free(unit->arrays);
     sq_free(unit->workers);
-    sq_pages_free(unit->pages, unit->setting.layout->unit_bytes);
+    sq_pages_free(unit->pages, unit->pages_bytes);
     pthread_mutex_destroy(&unit->bad_lock);
     sq_free(unit);
 }
@@ -161,15 +159,12 @@ static int find_messages(struct sq_unit *unit, size_t place_count, struct squall
     return 0;
 }
 
-/* ---- decode ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- which chunks, and where they lie -------------------------------------------------------------------------------------------- */
 
-/* Where the slab's piece of the first chunk of its group lies; *ret_slab: its number among the unit's slabs. */
-static uint8_t *plane_of(const struct sq_unit *unit, const struct sq_cube_place *place, size_t *ret_slab)
+/* The group that the place's slab is in, and its cell in each of the group's chunks. */
+static uint64_t group_of(const struct sq_layout_array *a, uint64_t within_unit, uint64_t slab, uint64_t *ret_cell)
 {
-    const struct sq_layout_array *a = &unit->setting.layout->arrays[place->variable];
-    const struct unit_array *u = &unit->arrays[place->variable];
-    uint64_t within_unit = place->init % unit->setting.layout->init_chunk;
-    uint64_t group = 0, cell = 0, group_step = 1, cell_step = 1, rest = place->slab;
+    uint64_t group = 0, cell = 0, group_step = 1, cell_step = 1, rest = slab;
     for (unsigned d = a->rank - a->slab_rank; d-- > 1;) {
         uint64_t index = rest % a->shape[d];
         rest /= a->shape[d];
@@ -178,9 +173,52 @@ static uint8_t *plane_of(const struct sq_unit *unit, const struct sq_cube_place 
         group_step *= a->grid[d];
         cell_step *= a->chunks[d];
     }
-    cell += within_unit * cell_step;
+    *ret_cell = cell + within_unit * cell_step;
+    return group;
+}
+
+uint64_t sq_unit_measure(struct sq_unit *unit, const struct sq_cube_place *places, size_t place_count, uint64_t *ret_chunk_count)
+{
+    const struct sq_layout *layout = unit->setting.layout;
+    uint64_t bytes = 0, cell;
+    *ret_chunk_count = 0;
+    for (size_t i = 0; i < layout->array_count; i++)
+        for (uint64_t g = 0; g < unit->arrays[i].group_count; g++)
+            unit->arrays[i].groups[g] = ABSENT;
+    for (size_t i = 0; i < place_count; i++) {
+        const struct sq_layout_array *a = &layout->arrays[places[i].variable];
+        struct unit_array *u = &unit->arrays[places[i].variable];
+        uint64_t *group = &u->groups[group_of(a, places[i].init % layout->init_chunk, places[i].slab, &cell)];
+        if (*group != ABSENT)
+            continue;
+        *group = bytes;
+        bytes += u->chunks_per_group * a->chunk_bytes;
+        *ret_chunk_count += u->chunks_per_group;
+    }
+    return bytes;
+}
+
+int sq_unit_reserve(struct sq_unit *unit, uint64_t chunk_bytes, struct squall_error *err)
+{
+    if (unit->pages && chunk_bytes <= unit->pages_bytes)
+        return 0;
+    sq_pages_free(unit->pages, unit->pages_bytes);
+    unit->pages_bytes = chunk_bytes;
+    unit->pages = sq_pages_alloc(chunk_bytes);
+    return unit->pages ? 0 : sq_error_memory(err, chunk_bytes);
+}
+
+/* ---- decode ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Where the slab's piece of the first chunk of its group lies; *ret_slab: its number among the unit's slabs. */
+static uint8_t *plane_of(const struct sq_unit *unit, const struct sq_cube_place *place, size_t *ret_slab)
+{
+    const struct sq_layout_array *a = &unit->setting.layout->arrays[place->variable];
+    const struct unit_array *u = &unit->arrays[place->variable];
+    uint64_t within_unit = place->init % unit->setting.layout->init_chunk, cell;
+    uint64_t group = group_of(a, within_unit, place->slab, &cell);
     *ret_slab = within_unit * a->slabs_per_init + place->slab;
-    return u->chunks + group * u->chunks_per_group * a->chunk_bytes + cell * u->cell_bytes;
+    return unit->pages + u->groups[group] + cell * u->cell_bytes;
 }
 
 static int note_bad(struct sq_unit *unit, const struct sq_cube_place *place, const char *message, struct squall_error *err)
@@ -258,17 +296,20 @@ static void fill_nan(const struct sq_layout_array *a, void *dst, size_t bytes)
     sq_scatter_fill(dst, bytes / a->element_bytes, a->element_bytes, nan);
 }
 
+/* A group that only damaged fields touch becomes absent. */
 static void fill_group(struct sq_unit *unit, size_t array, uint64_t group)
 {
     const struct sq_layout_array *a = &unit->setting.layout->arrays[array];
     struct unit_array *u = &unit->arrays[array];
     uint64_t cells = a->chunk_bytes / u->cell_bytes;
-    uint8_t *chunks = u->chunks + group * u->chunks_per_group * a->chunk_bytes;
+    uint8_t *chunks = unit->pages + u->groups[group];
+    bool stored = false;
     size_t slab;
-    u->present[group] = false;
-    for (uint64_t cell = 0; cell < cells && !u->present[group]; cell++)
-        u->present[group] = slab_of_cell(a, group, cell, &slab) && u->slabs[slab] == SQ_SLAB_STORED;
-    for (uint64_t cell = 0; cell < cells && u->present[group]; cell++) {
+    for (uint64_t cell = 0; cell < cells && !stored; cell++)
+        stored = slab_of_cell(a, group, cell, &slab) && u->slabs[slab] == SQ_SLAB_STORED;
+    if (!stored)
+        u->groups[group] = ABSENT;
+    for (uint64_t cell = 0; cell < cells && stored; cell++) {
         if (slab_of_cell(a, group, cell, &slab) && u->slabs[slab] == SQ_SLAB_STORED)
             continue;
         for (uint64_t k = 0; k < u->chunks_per_group; k++)
@@ -281,7 +322,8 @@ static int fill_groups(void *user, size_t index, unsigned worker, struct squall_
     struct sq_unit *unit = user;
     (void)worker, (void)err;
     for (uint64_t group = 0; group < unit->arrays[index].group_count; group++)
-        fill_group(unit, index, group);
+        if (unit->arrays[index].groups[group] != ABSENT)
+            fill_group(unit, index, group);
     return 0;
 }
 
@@ -309,6 +351,7 @@ static int leave_files(struct sq_unit *unit, int status, struct squall_error *er
 int sq_unit_load(struct sq_unit *unit, uint64_t number, const struct sq_cube_place *places, size_t place_count, struct squall_error *err)
 {
     const struct sq_unit_setting *s = &unit->setting;
+    uint64_t chunk_count;
     unit->number = number;
     forget_bad(unit);
     for (size_t i = 0; i < s->layout->array_count; i++)
@@ -316,6 +359,7 @@ int sq_unit_load(struct sq_unit *unit, uint64_t number, const struct sq_cube_pla
     SQ_TRY(SQ_GROW(unit->order, unit->order_capacity, place_count, err));
     put_in_order(s->index, places, place_count, unit->order);
     SQ_TRY(find_messages(unit, place_count, err));
+    SQ_TRY(sq_unit_reserve(unit, sq_unit_measure(unit, places, place_count, &chunk_count), err));
     int status = sq_parallel(unit->worker_count, unit->message_count, decode_message, unit, err);
     SQ_TRY(leave_files(unit, status, err));
     if (unit->bad_count)
@@ -331,9 +375,10 @@ uint64_t sq_unit_number(const struct sq_unit *unit)
 const void *sq_unit_chunk(const struct sq_unit *unit, size_t array, uint64_t chunk)
 {
     const struct unit_array *u = &unit->arrays[array];
-    if (!u->present[chunk / u->chunks_per_group])
+    uint64_t group = u->groups[chunk / u->chunks_per_group];
+    if (group == ABSENT)
         return NULL;
-    return u->chunks + chunk * unit->setting.layout->arrays[array].chunk_bytes;
+    return unit->pages + group + chunk % u->chunks_per_group * unit->setting.layout->arrays[array].chunk_bytes;
 }
 
 const uint8_t *sq_unit_slabs(const struct sq_unit *unit, size_t array)
@@ -377,18 +422,21 @@ void sq_unit_prefetch(const struct sq_unit_setting *setting, const struct sq_cub
     sq_free(order);
 }
 
-uint64_t sq_unit_worker_bytes(const struct sq_unit_setting *setting)
+uint64_t sq_unit_other_bytes(const struct sq_unit_setting *setting)
 {
-    uint64_t message = 0, points = 0, width = 4;
+    const struct sq_layout *layout = setting->layout;
+    uint64_t message = 0, points = 0, width = 4, tables = 0;
     for (size_t i = 0; i < setting->cube->place_count; i++) {
         const struct sq_grib_field *field = &setting->index->fields[setting->cube->places[i].field];
         uint64_t of_field = setting->index->grids[field->grid].point_count;
         message = field->size_bytes > message ? field->size_bytes : message;
         points = of_field > points ? of_field : points;
     }
-    for (size_t i = 0; i < setting->layout->array_count; i++)
-        if (setting->layout->arrays[i].type == SQUALL_FLOAT64)
-            width = 8;
+    for (size_t i = 0; i < layout->array_count; i++) {
+        const struct sq_layout_array *a = &layout->arrays[i];
+        width = a->type == SQUALL_FLOAT64 ? 8 : width;
+        tables += a->slabs_per_init * layout->init_chunk + a->chunks_per_unit * sizeof(uint64_t);
+    }
     /* the worker's buffers have half as much again in reserve; a decoder has buffers of a field's size too */
-    return setting->ctx->threads * (message + message / 2 + points * (width + 4) + points * width / 2);
+    return tables + setting->ctx->threads * (message + message / 2 + points * (width + 4) + points * width / 2);
 }

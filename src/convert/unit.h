@@ -1,6 +1,6 @@
 /*
- * One unit in memory: its fields decoded, in parallel, straight into the buffers of the chunks that they belong to. The
- * buffers are made once, for the largest unit, and used again for every unit; nothing of them is set that a field fills.
+ * One unit in memory: its fields decoded, in parallel, straight into the buffers of the chunks that they belong to. Only chunks
+ * that a field touches have a buffer. The buffers are used again for every unit; nothing of them is set that a field fills.
  */
 #ifndef SQ_CONVERT_UNIT_H
 #define SQ_CONVERT_UNIT_H
@@ -32,6 +32,11 @@ struct sq_unit;
 int sq_unit_new(const struct sq_unit_setting *setting, struct sq_unit **ret, struct squall_error *err) SQUALL_CHECK;
 void sq_unit_free(struct sq_unit *unit);
 
+/* Bytes in memory of the chunks that the places' fields touch, and how many those are. What the unit held is gone. */
+uint64_t sq_unit_measure(struct sq_unit *unit, const struct sq_cube_place *places, size_t place_count, uint64_t *ret_chunk_count);
+/* Make the buffers for the largest unit at once; without it they grow as units are loaded. */
+int sq_unit_reserve(struct sq_unit *unit, uint64_t chunk_bytes, struct squall_error *err) SQUALL_CHECK;
+
 /*
  * Decode the unit's fields; what the unit held before is gone. `places` are all of the unit, and of no other.
  * A field whose bytes are damaged costs only itself (SQ_SLAB_BAD). Errors end the unit: SQUALL_EIO (a file cannot be read, or
@@ -52,7 +57,7 @@ size_t sq_unit_bad(const struct sq_unit *unit, const struct sq_unit_bad **ret); 
 /* Tell the system that the messages of these places are wanted soon. */
 void sq_unit_prefetch(const struct sq_unit_setting *setting, const struct sq_cube_place *places, size_t place_count);
 
-/* What a unit takes in memory, beside its chunks: buffers of the threads for messages and fields. */
-uint64_t sq_unit_worker_bytes(const struct sq_unit_setting *setting);
+/* What a unit takes in memory, beside its chunks: buffers of the threads for messages and fields, tables of slabs and chunks. */
+uint64_t sq_unit_other_bytes(const struct sq_unit_setting *setting);
 
 #endif

@@ -303,6 +303,7 @@ static int start(struct sq_run *run, struct squall_error *err)
         if (!(run->scratch[i] = sq_codec_scratch_new()))
             return sq_error_memory(err, sizeof(void *));
     SQ_TRY(sq_unit_new(&plan->setting, &run->unit, err));
+    SQ_TRY(sq_unit_reserve(run->unit, plan->unit_bytes, err));
     return sq_publisher_start(&setting, &run->publisher, err);
 }
 

@@ -160,6 +160,75 @@ def test_the_same_bytes_for_any_number_of_threads(squall, small, tmp_path):
         assert files(store) == first
 
 
+SPARSE = 8
+
+
+def make_sparse(folder):
+    """A run of t on the diagonal of levels and steps, and another of half of it: most chunks of a run have no field."""
+    for n, levels in ((0, range(SPARSE)), (1, range(SPARSE // 2))):
+        archive.write(archive.path_of(folder, n), [archive.field("t", archive.init(n), k, level=100 * (k + 1)) for k in levels])
+    return folder
+
+
+def data_chunks(store):
+    return {str(p.relative_to(store)) for p in store.glob("t/c/*/**/*") if p.is_file()}
+
+
+def test_only_chunks_that_a_field_touches_are_stored(squall, tmp_path, store):
+    source = make_sparse(tmp_path / "in")
+    squall("convert", source, store, "--chunks", "step=1,level=1,y=all,x=10")
+    expected = {f"t/c/{n}/{k}/{k}/0/{x}" for n, count in ((0, SPARSE), (1, SPARSE // 2)) for k in range(count) for x in (0, 1)}
+    assert data_chunks(store) == expected
+    t = opened(store)["t"]
+    count = 0
+    for _, level, start, hours, values in archive.decoded(sorted(source.iterdir())):
+        stored = t.sel(init_time=start, step=hours * STEP, heightAboveGround=level).values
+        np.testing.assert_array_equal(stored, values.astype("float32"))
+        count += 1
+    assert count == SPARSE + SPARSE // 2
+    assert int(t.notnull().sum()) == count * archive.ROWS * archive.COLUMNS  # and all else is fill
+    assert squall("verify", store).code == 0
+    assert "nothing new" in squall("convert", source, store, "--chunks", "step=1,level=1,y=all,x=10").out
+
+
+def test_memory_is_planned_for_the_chunks_that_fields_touch(squall, support, tmp_path, store):
+    source = make_sparse(tmp_path / "in")
+    inits = 5000
+    chunk_bytes = inits * archive.ROWS * archive.COLUMNS * 4
+    options = ["--chunks", f"init_time={inits},step=1,level=1,y=all,x=all", "--threads", "1"]
+    plan = json.loads(squall("convert", source, store, *options, "--dry-run", "--json").out)
+    assert [a["chunk_bytes"] for a in plan["arrays"]] == [chunk_bytes]
+    assert plan["bytes_out_decoded"] == SPARSE * chunk_bytes  # of SPARSE × SPARSE chunks
+    assert SPARSE * chunk_bytes < plan["peak_memory_bytes"] < SPARSE * SPARSE * chunk_bytes / 2
+    peak = peak_bytes([support.parents[1] / "squall", "convert", source, store, "-q", "--memory", plan["peak_memory_bytes"], *options])
+    assert SPARSE * chunk_bytes < peak <= plan["peak_memory_bytes"]
+    assert len(data_chunks(store)) == SPARSE
+    again = json.loads(squall("convert", source, store, *options, "--dry-run", "--json").out)
+    assert again["bytes_out_decoded"] == 0
+    assert again["peak_memory_bytes"] < plan["peak_memory_bytes"] - SPARSE * chunk_bytes / 2
+
+
+def test_a_folder_of_many_grids_takes_memory_for_one_run_of_them(squall, shared, store):
+    plan = json.loads(squall("convert", shared / "data" / "grib", store, "--threads", "2", "--dry-run", "--json", check=False).out)
+    all_chunks = 0
+    for a in plan["arrays"]:
+        chunks = [-(-length // chunk) for length, chunk in zip(a["shape"][1:], a["chunks"][1:], strict=True)]
+        all_chunks += a["chunk_bytes"] * int(np.prod(chunks))
+    assert plan["peak_memory_bytes"] < 3 << 30 < 16 << 30 < all_chunks
+    assert not store.exists()
+
+
+def test_memory_is_planned_for_the_coordinates(squall, tmp_path, store):
+    hours = 50000
+    for n in (0, hours):
+        archive.write(tmp_path / "in" / f"{n}.grib2", [archive.field("t", archive.init(n, hours=1), step) for step in range(10)])
+    few, many = (
+        json.loads(squall("convert", tmp_path / "in", store, "--every", f"{every}h", "--dry-run", "--json").out) for every in (hours, 1)
+    )
+    assert (few["init_time"]["count"], many["init_time"]["count"]) == (2, hours + 1)
+    assert many["peak_memory_bytes"] - few["peak_memory_bytes"] >= (hours - 1) * 10 * 8  # valid_time(init_time, step)
+
+
 def test_dry_run_touches_nothing_and_tells_the_plan(squall, small, store):
     plan = json.loads(squall("convert", small, store, "--dry-run", "--json", "--dtype", "float16").out)
     assert not store.exists()
@@ -531,6 +600,33 @@ def test_too_little_memory_is_refused_with_what_would_fit(squall, small, store):
     assert not store.exists()
     squall("convert", small, store, "--memory", f"{fits}M")
     assert "and 1.0 " in squall("convert", small, store, "--memory", "1K", check=False).err
+
+
+def test_dry_run_shows_a_plan_that_memory_is_too_small_for(squall, small, store):
+    plan = json.loads(squall("convert", small, store, "--dry-run", "--json").out)
+    done = squall("convert", small, store, "--dry-run", "--json", "--memory", "8M", check=False)
+    assert done.code == 1 and "of memory are needed" in done.err and "8.0 MiB may be used" in done.err
+    small_plan = json.loads(done.out)
+    assert small_plan["memory_budget_bytes"] == 8 << 20 < small_plan["peak_memory_bytes"]
+    assert small_plan["arrays"] == plan["arrays"] and small_plan["units"] == plan["units"]
+    assert plan["peak_memory_bytes"] <= plan["memory_budget_bytes"]
+    done = squall("convert", small, store, "--dry-run", "--memory", "8M", check=False)
+    assert done.code == 1 and "t2m float32" in done.out and "4 to write" in done.out
+    fits = done.err.split("--memory ")[1].split("M")[0]
+    assert squall("convert", small, store, "--dry-run", "--memory", f"{fits}M").code == 0
+    assert not store.exists()
+
+
+def test_shorter_chunks_are_advised_only_where_they_can_be_chosen_and_fit(squall, tmp_path, store):
+    source = archive.make(tmp_path / "in", inits=6)
+    wide = ["--threads", "1", "--codec", "zstd:level=1", "--memory", "24M"]
+    advice = squall("convert", source, store, *wide, "--chunks", "init_time=9000", check=False).err
+    fits = int(advice.split("--chunks init_time=")[1].split(",")[0])
+    assert 1 <= fits < 9000
+    assert squall("convert", source, store, *wide, "--chunks", f"init_time={fits}", "--dry-run").code == 0
+    squall("convert", archive.path_of(source, 0), store, *wide[:-2], "--every", "6h", "--chunks", "init_time=9000")
+    done = squall("convert", source, store, *wide, "--every", "6h", "--chunks", "init_time=9000", check=False)
+    assert done.code == 1 and "--memory" in done.err and "--chunks" not in done.err and "--select" not in done.err
 
 
 def peak_bytes(command):

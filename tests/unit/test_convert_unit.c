@@ -255,12 +255,17 @@ static void check_units(const char *folder, const char *chunks, const char *dtyp
         size_t first = 0, count = places_of(&w, n, &first);
         if (sq_unit_load(unit, n, &w.places[first], count, &err))
             fail_msg("%s", err.message);
+        uint64_t touched_bytes = 0, touched_count = 0, chunk_count = 0;
         for (unsigned v = 0; v < 2; v++)
             for (uint64_t k = 0; k < w.layout.arrays[v].chunks_per_unit; k++) {
                 const void *bytes = sq_unit_chunk(unit, v, k);
                 size_t values = check_chunk(&w, v, n, k, bytes);
-                assert_true(bytes || values == 0); /* only a chunk without a field is absent */
+                assert_true((bytes != NULL) == (values > 0)); /* only a chunk without a field is absent */
+                touched_count += values > 0;
+                touched_bytes += values > 0 ? w.layout.arrays[v].chunk_bytes : 0;
             }
+        assert_int_equal(sq_unit_measure(unit, &w.places[first], count, &chunk_count), touched_bytes);
+        assert_int_equal(chunk_count, touched_count);
     }
     sq_unit_free(unit);
     world_done(&w);
@@ -296,6 +301,36 @@ static void a_chunk_that_no_field_touches_is_absent(void **state)
     assert_int_equal(sq_unit_load(unit, 0, &w.places[first], count, NULL), 0);
     for (uint64_t k = 0; k < STEPS; k++)
         assert_true((sq_unit_chunk(unit, 0, k) != NULL) == (place_at(&w, 0, 0, k) != NULL));
+    sq_unit_free(unit);
+    world_done(&w);
+}
+
+/* One level a run, another one each time: the buffers of one run are used again for the next. */
+static void a_unit_takes_memory_for_touched_chunks_only(void **state)
+{
+    struct world w;
+    struct sq_unit *unit;
+    uint64_t chunk_count;
+    make_world(&w, *state, "init_time=1,step=1,level=1,y=3,x=all", "float32", NULL, 0, 0);
+    size_t bytes = w.layout.arrays[1].chunk_bytes;
+    assert_int_equal(bytes, 3 * COLUMNS * 4);
+    assert_int_equal(sq_unit_new(&w.setting, &unit, NULL), 0);
+    for (unsigned init = 0; init < INITS; init++) {
+        size_t first = 0;
+        places_of(&w, init, &first);
+        const struct sq_cube_place *place = &w.places[first + STEPS + 2 * init]; /* deep, slab 2 × init */
+        assert_int_equal(sq_unit_measure(unit, place, 1, &chunk_count), 2 * bytes);
+        assert_int_equal(chunk_count, 2);
+        assert_int_equal(sq_unit_load(unit, init, place, 1, NULL), 0);
+        for (uint64_t k = 0; k < w.layout.arrays[1].chunks_per_unit; k++) {
+            const float *chunk = sq_unit_chunk(unit, 1, k);
+            assert_true((chunk != NULL) == (k / 2 == place->slab));
+            if (chunk)
+                assert_true(chunk[0] == value_of(field_of_row(place->field, INITS * STEPS * (1 + LEVELS)), k % 2 ? 3 : 0, 0));
+        }
+        for (uint64_t k = 0; k < w.layout.arrays[0].chunks_per_unit; k++)
+            assert_null(sq_unit_chunk(unit, 0, k));
+    }
     sq_unit_free(unit);
     world_done(&w);
 }
@@ -347,6 +382,23 @@ static void a_damaged_field_costs_only_itself(void **state)
     world_done(&w);
 }
 
+static void a_chunk_that_only_a_damaged_field_touches_is_absent(void **state)
+{
+    struct world w;
+    struct sq_unit *unit;
+    make_world(&w, *state, "step=1", "float32", NULL, 0, 0);
+    damage_field(&w, 1);
+    scan_again(&w);
+    assert_int_equal(sq_unit_new(&w.setting, &unit, NULL), 0);
+    size_t first = 0, count = places_of(&w, 0, &first);
+    assert_int_equal(sq_unit_load(unit, 0, &w.places[first], count, NULL), 0);
+    assert_int_equal(sq_unit_slabs(unit, 0)[1], SQ_SLAB_BAD);
+    for (uint64_t k = 0; k < STEPS; k++)
+        assert_true((sq_unit_chunk(unit, 0, k) != NULL) == (k != 1));
+    sq_unit_free(unit);
+    world_done(&w);
+}
+
 static void a_file_that_changed_since_the_scan_ends_the_unit(void **state)
 {
     struct world w;
@@ -392,7 +444,9 @@ int main(void)
         IN_FOLDER(every_value_is_where_it_belongs),
         IN_FOLDER(coarsened_values_are_block_means),
         IN_FOLDER(a_chunk_that_no_field_touches_is_absent),
+        IN_FOLDER(a_unit_takes_memory_for_touched_chunks_only),
         IN_FOLDER(a_damaged_field_costs_only_itself),
+        IN_FOLDER(a_chunk_that_only_a_damaged_field_touches_is_absent),
         IN_FOLDER(a_file_that_changed_since_the_scan_ends_the_unit),
         IN_FOLDER(a_cancelled_unit_stops),
     };

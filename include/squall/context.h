@@ -12,9 +12,8 @@ extern "C" {
 typedef struct squall_context squall_context;
 
 struct squall_context_options {
-    unsigned threads;         /* 0: as many as this process may use */
-    uint64_t memory_bytes;    /* 0: half of the machine's, or of the cgroup's limit */
-    const char *cache_folder; /* field indexes are kept here; NULL: nowhere */
+    unsigned threads;      /* 0: as many as this process may use */
+    uint64_t memory_bytes; /* 0: half of the machine's, or of the cgroup's limit */
     /* Asked between pieces of work, from any thread; non-zero ends the work with SQUALL_ECANCELLED. NULL: never. */
     int (*cancelled)(void *user);
     void *user;

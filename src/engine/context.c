@@ -19,18 +19,11 @@ int squall_context_new(const struct squall_context_options *options, squall_cont
         .cancelled = options->cancelled,
         .user = options->user,
     };
-    if (options->cache_folder && !(ctx->cache_folder = sq_strdup(options->cache_folder))) {
-        sq_free(ctx);
-        return sq_error_memory(err, 1);
-    }
     *ret = ctx;
     return 0;
 }
 
 void squall_context_free(squall_context *ctx)
 {
-    if (!ctx)
-        return;
-    sq_free(ctx->cache_folder);
     sq_free(ctx);
 }

@@ -8,7 +8,6 @@
 struct squall_context {
     unsigned threads;      /* ≥ 1 */
     uint64_t memory_bytes; /* > 0 */
-    char *cache_folder;    /* NULL: none */
     int (*cancelled)(void *user);
     void *user;
 };

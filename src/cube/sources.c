@@ -27,7 +27,7 @@ struct walk {
 
 static bool same_file(const struct sq_file_identity *a, const struct sq_file_identity *b)
 {
-    return a->device == b->device && a->inode == b->inode;
+    return a->inode != 0 && a->device == b->device && a->inode == b->inode;
 }
 
 /* Side files that archives keep beside GRIB. */
@@ -63,6 +63,22 @@ static bool inside_already(const struct walk *w, const struct sq_file_identity *
 
 static int take_folder(struct walk *w, const char *path, const struct sq_file_identity *identity, struct squall_error *err);
 
+/* A folder that cannot be listed is taken in place of its files: who reads the list will name it, as a file that cannot be opened. */
+static int take_folder_or_its_name(struct walk *w, const char *path, const struct sq_file_identity *identity, struct squall_error *err)
+{
+    struct squall_error why = SQUALL_ERROR_INIT;
+    int status = take_folder(w, path, identity, &why);
+    if (status == SQUALL_EIO)
+        return take_file(w, path, identity, err);
+    return status ? sq_error(err, (enum squall_status)status, "%s", why.message) : 0;
+}
+
+static int pass_over(struct walk *w)
+{
+    w->passed_over++;
+    return 0;
+}
+
 static int take_member(struct walk *w, const char *folder, const char *name, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *path = sq_path_join(folder, name);
@@ -70,14 +86,15 @@ static int take_member(struct walk *w, const char *folder, const char *name, str
     struct sq_file_identity identity = {0};
     if (!path)
         return sq_error_memory(err, strlen(folder));
-    SQ_TRY(sq_file_stat(path, &kind, &identity, err));
+    int status = sq_file_stat(path, &kind, &identity, NULL);
+    if (status) /* a link to itself, a folder whose names are told but not what they are */
+        return name[0] == '.' || is_side_file(name) ? pass_over(w) : take_file(w, path, &identity, err);
     bool folder_to_walk = kind == SQ_FILE_FOLDER && !same_file(&identity, &w->destination) && !inside_already(w, &identity);
     if (name[0] != '.' && folder_to_walk && !sq_zarr_is_store(path))
-        return take_folder(w, path, &identity, err);
+        return take_folder_or_its_name(w, path, &identity, err);
     if (name[0] != '.' && kind == SQ_FILE_REGULAR && !is_side_file(name))
         return take_file(w, path, &identity, err);
-    w->passed_over++;
-    return 0;
+    return pass_over(w);
 }
 
 static int take_folder(struct walk *w, const char *path, const struct sq_file_identity *identity, struct squall_error *err)
@@ -109,7 +126,7 @@ static int take_source(struct walk *w, const char *path, struct squall_error *er
     if (sq_zarr_is_store(path))
         return sq_error(err, SQUALL_EUNSUPPORTED, "%s: a Zarr store; only GRIB is converted yet", path);
     size_t before = w->file_count;
-    SQ_TRY(take_folder(w, path, &identity, err));
+    SQ_TRY(take_folder_or_its_name(w, path, &identity, err));
     return w->file_count > before ? 0 : sq_error(err, SQUALL_ENOTFOUND, "%s: there is no GRIB file in this folder", path);
 }
 
@@ -129,6 +146,11 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct found *)a)->path, ((const struct found *)b)->path);
 }
 
+static bool is_repeated(const struct found *a, const struct found *b)
+{
+    return same_file(&a->identity, &b->identity) || strcmp(a->path, b->path) == 0;
+}
+
 static void drop_repeated(struct walk *w)
 {
     size_t kept = 0;
@@ -136,7 +158,7 @@ static void drop_repeated(struct walk *w)
         return;
     qsort(w->files, w->file_count, sizeof *w->files, by_identity);
     for (size_t i = 0; i < w->file_count; i++) {
-        if (kept > 0 && same_file(&w->files[kept - 1].identity, &w->files[i].identity))
+        if (kept > 0 && is_repeated(&w->files[kept - 1], &w->files[i]))
             sq_free(w->files[i].path);
         else
             w->files[kept++] = w->files[i];

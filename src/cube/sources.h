@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 struct sq_source_list {
-    char **paths; /* sorted by bytes; no file twice, whatever it is called */
+    char **paths; /* sorted by bytes; no file twice, whatever it is called. Folders that cannot be listed, too: opening them tells why */
     size_t count;
     size_t passed_over; /* files and folders in folders that were not taken */
 };

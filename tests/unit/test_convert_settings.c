@@ -238,6 +238,21 @@ static void the_destination_is_no_source(void **state)
     sq_source_list_done(&list);
 }
 
+/* Opening such a name says why, as for a file that cannot be opened. */
+static void what_cannot_be_looked_at_is_left_to_who_opens_it(void **state)
+{
+    const char *folder = *state;
+    file_put(in_folder(folder, "b.grib"), "x");
+    assert_int_equal(symlink("loop", in_folder(folder, "loop")), 0);
+    assert_int_equal(symlink("other", in_folder(folder, "other")), 0);
+    assert_int_equal(symlink(".hidden", in_folder(folder, ".hidden")), 0);
+    struct sq_source_list list = listed((const char *const[]){folder, folder}, 2, "nowhere");
+    assert_int_equal(list.count, 3);
+    assert_string_equal(list.paths[1], in_folder(folder, "loop"));
+    assert_string_equal(list.paths[2], in_folder(folder, "other"));
+    sq_source_list_done(&list);
+}
+
 static void sources_that_cannot_be_are_named(void **state)
 {
     const char *folder = *state;
@@ -268,6 +283,7 @@ int main(void)
         cmocka_unit_test(other_wrong_options_are_named),
         cmocka_unit_test(the_command_can_be_typed_again),
         IN_FOLDER(folders_give_their_grib_files_only),
+        IN_FOLDER(what_cannot_be_looked_at_is_left_to_who_opens_it),
         IN_FOLDER(a_file_named_by_the_user_is_taken_whatever_it_is_called),
         IN_FOLDER(a_file_met_twice_is_read_once),
         IN_FOLDER(the_destination_is_no_source),

@@ -214,9 +214,9 @@ int run_verify(const struct arguments *a)
         return EXIT_FAILED;
     struct listener listener = {.arguments = a};
     progress_begin(&listener.progress, a);
-    struct squall_convert_events events = {.message = on_message, .progress = on_progress, .user = &listener};
-    if (isatty(STDOUT_FILENO) && !a->json)
-        events.message = NULL; /* the report, which has all of it, appears in the same place */
+    listener.progress.noun = "chunks";
+    listener.progress.only_reads = true;
+    struct squall_convert_events events = {.progress = on_progress, .user = &listener}; /* no messages: the report has them all */
     int status = squall_verify_report(ctx, a->positional.items[0], &events, &bad, &text, &json, &err);
     progress_end(&listener.progress);
     int code = status ? fail_with(&err) : bad ? EXIT_DAMAGE : EXIT_DONE;

@@ -161,7 +161,7 @@ double now_s(void)
 
 void progress_begin(struct progress *p, const struct arguments *a)
 {
-    *p = (struct progress){.arguments = a, .terminal = isatty(STDERR_FILENO) && !a->json, .started_s = now_s()};
+    *p = (struct progress){.arguments = a, .noun = "runs", .terminal = isatty(STDERR_FILENO) && !a->json, .started_s = now_s()};
     p->shown_s = p->started_s;
 }
 
@@ -183,8 +183,9 @@ static void show_line(const struct progress *p, double seconds, uint64_t done, u
     bar[WIDTH] = 0;
     long left = done ? lround(seconds / (double)done * (double)(total - done)) : -1;
     fprintf(stderr, p->terminal ? "\r\033[K[%s] " : "[%s] ", bar);
-    fprintf(stderr, "%llu/%llu runs  %s in  %s out  %s/s", (unsigned long long)done, (unsigned long long)total, size_text(bytes_in, in),
-            size_text(bytes_out, out), size_text(seconds > 0 ? (uint64_t)((double)bytes_in / seconds) : 0, rate));
+    fprintf(stderr, "%llu/%llu %s  ", (unsigned long long)done, (unsigned long long)total, p->noun);
+    fprintf(stderr, p->only_reads ? "%s" : "%s in  %s out", size_text(bytes_in, in), size_text(bytes_out, out));
+    fprintf(stderr, "  %s/s", size_text(seconds > 0 ? (uint64_t)((double)bytes_in / seconds) : 0, rate));
     if (left >= 0 && done < total)
         fprintf(stderr, "  %ld:%02ld left", left / 60, left % 60);
     if (!p->terminal)

@@ -34,7 +34,7 @@ void print_json_double(FILE *out, double value);     /* shortest text that reads
 enum { SHORT_TEXT_BYTES = 64 };
 const char *size_text(uint64_t bytes, char buffer[SHORT_TEXT_BYTES]);      /* "163.2 MiB" */
 const char *time_text(int64_t seconds, char buffer[SHORT_TEXT_BYTES]);     /* since 1970: "2022-01-01T06:00:00" */
-const char *duration_text(int64_t seconds, char buffer[SHORT_TEXT_BYTES]); /* "0", "6h", "90m", "45s" */
+const char *duration_text(int64_t seconds, char buffer[SHORT_TEXT_BYTES]); /* hours, or "90m", "45s" */
 const char *number_text(double value, char buffer[SHORT_TEXT_BYTES]);      /* shortest that reads back; "nan" */
 
 /* A context from the common options, which a signal (SIGINT, SIGTERM) cancels. Fails with a message: NULL. */
@@ -45,6 +45,8 @@ void catch_interrupts(void);
 /* Progress of long work: a bar on a terminal, else a line every ten seconds, JSON lines with --json, nothing with --quiet. */
 struct progress {
     const struct arguments *arguments;
+    const char *noun; /* what is counted: "runs" */
+    bool only_reads;
     bool terminal;
     double started_s, shown_s;
     bool shown;

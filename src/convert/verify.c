@@ -32,6 +32,7 @@ struct verify {
     struct finding *bad, *absent;
     size_t bad_count, bad_capacity, absent_count, absent_capacity;
     uint64_t chunks_done, chunk_count, bytes;
+    bool at_the_rest; /* behind the chunks that the records tell of: a few small ones, of which progress is not told */
 };
 
 static void findings_free(struct finding *findings, size_t count)
@@ -73,7 +74,7 @@ static void chunk_done(struct verify *v, uint64_t bytes)
     pthread_mutex_lock(&v->lock);
     v->chunks_done++;
     v->bytes += bytes;
-    if (v->events.progress)
+    if (v->events.progress && !v->at_the_rest)
         v->events.progress(v->events.user, v->chunks_done, v->chunk_count, v->bytes, 0);
     pthread_mutex_unlock(&v->lock);
 }
@@ -426,6 +427,7 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
             SQ_TRY(list_unit(&r, &state->records.units[i], err));
     v->chunk_count = r.chunk_count;
     SQ_TRY(sq_parallel(v->ctx->threads, r.chunk_count, check_chunk, &r, err));
+    v->at_the_rest = true;
     SQ_TRY(check_flags(v, state, err));
     if (state->complete)
         return check_rest(ctx, &r, err);

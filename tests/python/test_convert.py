@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import small_archive as archive
 import xarray as xr
+from conftest import BUILD
 
 STEP = np.timedelta64(1, "h")
 
@@ -678,6 +679,38 @@ def test_a_file_whose_name_looks_like_a_glob_is_itself(squall, tmp_path, store):
     assert done.code == 1 and "run1.grib2: the file is empty" in done.err
 
 
+WITHOUT_ROOT_S_RIGHTS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o300, 0o600])
+def test_a_folder_that_cannot_be_read_costs_only_itself(small, tmp_path, mode):
+    """As a whole, only its listing, or only what is in it; below a source or named beside others."""
+    shutil.copytree(small, tmp_path / "archive")
+    closed = tmp_path / "archive" / "closed"
+    closed.mkdir()
+    archive.write(closed / "run.grib2", archive.run(4))
+    (tmp_path / "archive" / "loop").symlink_to("loop")
+    named = "closed/run.grib2" if mode == 0o600 else "closed"
+    command = [*WITHOUT_ROOT_S_RIGHTS, str(BUILD / "squall")]
+    closed.chmod(mode)
+    try:
+        for i, sources in enumerate(([tmp_path / "archive"], sorted((tmp_path / "archive").glob("[!l]*")))):
+            store = tmp_path / f"{i}.zarr"
+            done = subprocess.run([*command, "convert", *sources, store], capture_output=True, text=True)
+            assert done.returncode == 3, done.stderr
+            assert done.stderr.count(f"{tmp_path}/archive/{named}: Permission denied\n") == 1
+            assert done.stderr.count("archive/loop: Too many levels of symbolic links\n") == 1 - i
+            assert xr.open_zarr(store).chunk_exists.values.tolist() == [True] * 4
+            again = subprocess.run([*command, "convert", *sources, store], capture_output=True, text=True)
+            assert again.returncode == 0, again.stderr
+        info = subprocess.run([*command, "info", tmp_path / "archive"], capture_output=True, text=True)
+        assert info.returncode == 3 and f"{named}: Permission denied" in info.stderr
+        alone = subprocess.run([*command, "convert", closed, tmp_path / "none.zarr"], capture_output=True, text=True)
+        assert alone.returncode == 1 and f"{named}: Permission denied" in alone.stderr
+    finally:
+        closed.chmod(0o755)
+
+
 def closed_folder(tmp_path):
     """A folder in which nothing can be made: root may write into any folder of a disk, but not into the kernel's."""
     closed = tmp_path / "closed"
@@ -787,6 +820,15 @@ def test_status_and_verify_of_what_is_no_store(squall, tmp_path, small):
     done = squall("status", small, check=False)
     assert done.code in (1, 2) and "no records" in done.err
     assert squall("verify", tmp_path / "nothing", check=False).code == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["-v"]])
+def test_verify_tells_damage_once(squall, small, store, options):
+    squall("convert", small, store)
+    chunk = next(p for p in (store / "t2m" / "c").rglob("*") if p.is_file())
+    chunk.unlink()
+    done = squall("verify", store, *options, check=False)
+    assert done.code == 5 and done.out.count(str(chunk)) == 1 and str(chunk) not in done.err
 
 
 def test_verify_names_each_damaged_and_missing_chunk(squall, small, store):

@@ -1,7 +1,7 @@
 /* See coordinate.h. */
 #include "coordinate.h"
 
-#include "output.h"
+#include "attributes.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,23 +18,6 @@ static const struct {
 } SUFFIXES[] = {{"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400}};
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
-
-/* The text of "units" in a JSON object; "" where there is none, or it is long or has escapes: then no rule here knows it. */
-static void find_units(const char *attributes, char units[COORDINATE_UNITS_BYTES])
-{
-    static const char KEY[] = "\"units\":";
-    const char *at = strstr(attributes, KEY);
-    units[0] = 0;
-    if (!at)
-        return;
-    at += sizeof KEY - 1;
-    at += strspn(at, " ");
-    size_t length = *at == '"' ? strcspn(++at, "\"\\") : 0;
-    if (length == 0 || length >= COORDINATE_UNITS_BYTES || at[length] != '"')
-        return;
-    memcpy(units, at, length);
-    units[length] = 0;
-}
 
 static void find_kind(struct coordinate *c)
 {
@@ -108,7 +91,7 @@ int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct
     struct squall_array_info info = squall_array_info(a);
     if (info.rank != 1 || info.shape[0] != length || info.unsupported || info.type == SQUALL_FLOAT16 || info.type == SQUALL_BOOL)
         return 0;
-    find_units(info.attributes, c.units);
+    attribute_text(info.attributes, "units", c.units, sizeof c.units); /* one that is cut is none that a rule here knows */
     find_kind(&c);
     if (info.type == SQUALL_STRING)
         c.kind = COORDINATE_TEXT;
@@ -228,9 +211,34 @@ bool coordinate_find(const struct coordinate *c, const char *dim, const char *te
     return true;
 }
 
-const char *coordinate_label(const struct coordinate *c, uint64_t index, char *buffer)
+/* In the greatest unit of which it is a whole number; days only where they are the array's own. */
+static const char *span_text(const struct coordinate *c, double number, char buffer[SHORT_TEXT_BYTES])
 {
-    if (c->kind == COORDINATE_TEXT)
+    static const struct {
+        char letter;
+        double seconds;
+    } UNITS[] = {{'d', 86400}, {'h', 3600}, {'m', 60}};
+    double seconds = number * c->unit_s;
+    char text[SHORT_TEXT_BYTES];
+    for (size_t i = 0; i < COUNT(UNITS); i++)
+        if ((UNITS[i].seconds < 86400 || c->unit_s == 86400) && fmod(seconds, UNITS[i].seconds) == 0) {
+            snprintf(buffer, SHORT_TEXT_BYTES, "%s%c", number_text(seconds / UNITS[i].seconds, text), UNITS[i].letter);
+            return buffer;
+        }
+    snprintf(buffer, SHORT_TEXT_BYTES, isfinite(seconds) ? "%.50ss" : "%.50s", number_text(seconds, text));
+    return buffer;
+}
+
+const char *coordinate_label(const struct coordinate *c, uint64_t index, char buffer[SHORT_TEXT_BYTES])
+{
+    switch (c->kind) {
+    case COORDINATE_TEXT:
         return c->texts[index];
-    return c->kind == COORDINATE_TIME ? time_text((int64_t)c->numbers[index], buffer) : number_text(c->numbers[index], buffer);
+    case COORDINATE_TIME:
+        return time_text((int64_t)c->numbers[index], buffer);
+    case COORDINATE_SPAN:
+        return span_text(c, c->numbers[index], buffer);
+    default:
+        return number_text(c->numbers[index], buffer);
+    }
 }

@@ -5,7 +5,7 @@
 #ifndef SQ_CLI_COORDINATE_H
 #define SQ_CLI_COORDINATE_H
 
-#include "squall/squall.h"
+#include "output.h"
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -35,7 +35,7 @@ void coordinate_done(struct coordinate *c);
 /* The index that `text` means: of the nearest number, or of the equal text. Says on stderr what is wrong and returns false. */
 bool coordinate_find(const struct coordinate *c, const char *dim, const char *text, uint64_t *ret);
 
-/* For CSV: a date, a number, or the text as it is. */
-const char *coordinate_label(const struct coordinate *c, uint64_t index, char *buffer);
+/* For CSV: a date, a span with its unit ("6h", "90m"), a number, or the text as it is. All of them can be given to --nearest. */
+const char *coordinate_label(const struct coordinate *c, uint64_t index, char buffer[SHORT_TEXT_BYTES]);
 
 #endif

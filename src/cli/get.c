@@ -134,10 +134,10 @@ static void print_label(FILE *out, const struct block *b, unsigned d, uint64_t i
         return;
     }
     const char *label = coordinate_label(c, place, text);
-    if (json && (c->kind == COORDINATE_TEXT || c->kind == COORDINATE_TIME))
-        print_json_string(out, label);
-    else if (json)
+    if (json && c->kind == COORDINATE_NUMBER)
         print_json_double(out, c->numbers[place]);
+    else if (json)
+        print_json_string(out, label);
     else
         print_csv_text(out, label);
 }
@@ -291,7 +291,7 @@ static int label_block(squall_dataset *ds, const struct squall_array_info *info,
     return 0;
 }
 
-/* Before an error that says that an array is not there: what was left out may have been it. */
+/* What is not there, or reads as missing, may be what was damaged or left out. */
 static void print_problems(const squall_dataset *ds)
 {
     size_t count = ds ? squall_dataset_info(ds).problem_count : 0;
@@ -331,6 +331,10 @@ static int get_array(const struct arguments *a, squall_context *ctx)
         code = fail_with(&err);
     } else if (box_parse(ds, array, &a->selection, &a->nearest, &box)) {
         code = read_block(ds, array, &box, &b, &err) ? fail_with(&err) : write_block(a, &b);
+        if (code == EXIT_DONE && squall_dataset_info(ds).problem_count) {
+            print_problems(ds);
+            code = EXIT_INPUTS;
+        }
     }
     block_done(&b);
     squall_dataset_close(ds);

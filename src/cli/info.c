@@ -1,7 +1,10 @@
 /* squall info: the structure of a dataset, in the shape that users of ncdump and xarray know. */
+#include "attributes.h"
 #include "commands.h"
+#include "grid.h"
 #include "output.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,11 +64,31 @@ static void print_array(const struct squall_array_info *info, int name_width, bo
     printf("  %s  %s\n", info->codecs, size_text(array_bytes(info), size));
     if (info->unsupported)
         printf("      not readable: %s\n", info->unsupported);
-    if (verbose)
-        printf("      fill value %s  attributes %s\n", info->fill_value, info->attributes);
+    if (verbose) {
+        printf("      fill value %s\n", info->fill_value);
+        attributes_print(info->attributes, info->name, 6);
+    }
 }
 
-static void print_text(const squall_dataset *ds, const char *path, bool verbose)
+static void print_grid(const struct grid *g)
+{
+    printf("grid: %s, ", g->type);
+    if (g->rank == 2)
+        printf("%" PRIu64 " x %" PRIu64, g->shape[0], g->shape[1]);
+    else
+        printf("%" PRIu64 " points", g->shape[0]);
+    bool crs_says_more = g->crs[0] && strcmp(g->crs, g->type) != 0;
+    printf("%s%s\n", crs_says_more ? ", " : "", crs_says_more ? g->crs : "");
+    for (unsigned i = 0; i < g->axis_count; i++) {
+        const struct axis *axis = &g->axes[i];
+        printf("  %-28s %.10g to %.10g", axis->name, axis->first, axis->last);
+        if (!isnan(axis->spacing))
+            printf(" by %.6g", axis->spacing);
+        printf("%s%s\n", axis->units[0] ? " " : "", axis->units);
+    }
+}
+
+static void print_text(const squall_dataset *ds, const struct grid_list *grids, const char *path, bool verbose)
 {
     struct squall_dataset_info info = squall_dataset_info(ds);
     uint64_t bytes = 0;
@@ -86,7 +109,10 @@ static void print_text(const squall_dataset *ds, const char *path, bool verbose)
         struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
         print_array(&a, width < NAME_WIDTH_MOST ? (int)width : NAME_WIDTH_MOST, verbose);
     }
-    printf("attributes: %s\n", info.attributes);
+    for (size_t i = 0; i < grids->count; i++)
+        print_grid(&grids->grids[i]);
+    puts("attributes:");
+    attributes_print(info.attributes, "", 2);
 }
 
 static void print_json_lengths(const char *key, const struct squall_array_info *info, const uint64_t *lengths)
@@ -119,7 +145,39 @@ static void print_json_array(const struct squall_array_info *info)
     fputc('}', stdout);
 }
 
-static void print_json(const squall_dataset *ds, const char *path)
+static void print_json_grid(const struct grid *g)
+{
+    fputs("  {\"type\": ", stdout);
+    print_json_string(stdout, g->type);
+    fputs(", \"dims\": [", stdout);
+    for (unsigned d = 0; d < g->rank; d++) {
+        fputs(d ? ", " : "", stdout);
+        print_json_string(stdout, g->dims[d]);
+    }
+    fputs("], \"shape\": [", stdout);
+    for (unsigned d = 0; d < g->rank; d++)
+        printf("%s%" PRIu64, d ? ", " : "", g->shape[d]);
+    fputs("], \"crs\": ", stdout);
+    print_json_string(stdout, g->crs[0] ? g->crs : NULL);
+    fputs(", \"axes\": [", stdout);
+    for (unsigned i = 0; i < g->axis_count; i++) {
+        const struct axis *axis = &g->axes[i];
+        fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
+        print_json_string(stdout, axis->name);
+        fputs(", \"units\": ", stdout);
+        print_json_string(stdout, axis->units[0] ? axis->units : NULL);
+        fputs(", \"first\": ", stdout);
+        print_json_double(stdout, axis->first);
+        fputs(", \"last\": ", stdout);
+        print_json_double(stdout, axis->last);
+        fputs(", \"spacing\": ", stdout);
+        print_json_double(stdout, axis->spacing);
+        fputc('}', stdout);
+    }
+    fputs("]}", stdout);
+}
+
+static void print_json(const squall_dataset *ds, const struct grid_list *grids, const char *path)
 {
     struct squall_dataset_info info = squall_dataset_info(ds);
     fputs("{\"path\": ", stdout);
@@ -130,10 +188,19 @@ static void print_json(const squall_dataset *ds, const char *path)
         print_json_array(&a);
         puts(i + 1 < info.array_count ? "," : "");
     }
+    fputs(" ],\n \"grids\": [\n", stdout);
+    for (size_t i = 0; i < grids->count; i++) {
+        print_json_grid(&grids->grids[i]);
+        puts(i + 1 < grids->count ? "," : "");
+    }
     fputs(" ],\n \"problems\": [", stdout);
     for (size_t i = 0; i < info.problem_count; i++) {
         fputs(i ? ", " : "", stdout);
         print_json_string(stdout, squall_dataset_problem(ds, i));
+    }
+    if (grids->problem.message[0]) {
+        fputs(info.problem_count ? ", " : "", stdout);
+        print_json_string(stdout, grids->problem.message);
     }
     puts("]}");
 }
@@ -146,18 +213,22 @@ int run_info(const struct arguments *a)
     if (!ctx)
         return EXIT_FAILED;
     int code = EXIT_DONE;
-    if (squall_dataset_open(ctx, a->positional.items[0], &ds, &err)) {
+    struct grid_list grids = {0};
+    if (squall_dataset_open(ctx, a->positional.items[0], &ds, &err) || grid_list_make(ds, &grids, &err)) {
         code = fail_with(&err);
     } else {
         if (a->json)
-            print_json(ds, a->positional.items[0]);
+            print_json(ds, &grids, a->positional.items[0]);
         else
-            print_text(ds, a->positional.items[0], a->verbose);
+            print_text(ds, &grids, a->positional.items[0], a->verbose);
         size_t problems = squall_dataset_info(ds).problem_count;
         for (size_t i = 0; i < problems && !a->json; i++)
             warn_line("%s", squall_dataset_problem(ds, i));
-        code = problems ? EXIT_INPUTS : EXIT_DONE;
+        if (grids.problem.message[0] && !a->json)
+            warn_line("%s", grids.problem.message);
+        code = problems || grids.problem.message[0] ? EXIT_INPUTS : EXIT_DONE;
     }
+    grid_list_done(&grids);
     squall_dataset_close(ds);
     squall_context_free(ctx);
     return code;

@@ -89,6 +89,30 @@ static void cell_step(const struct row *r, char out[CELL_BYTES])
         snprintf(out, CELL_BYTES, "%s-%s", duration_text(r->field->step_begin_s, begin), end);
 }
 
+/* The first surface, and the second of a layer. */
+static void json_level(const struct row *r)
+{
+    print_json_double(stdout, r->field->level);
+    fputs(", \"bottomLevel\": ", stdout);
+    print_json_double(stdout, r->field->level_bottom);
+}
+
+/* Hours: of the end, as ecCodes' step is, and of the beginning. */
+static void json_step(const struct row *r)
+{
+    print_json_double(stdout, (double)r->field->step_end_s / 3600);
+    fputs(", \"startStep\": ", stdout);
+    print_json_double(stdout, (double)r->field->step_begin_s / 3600);
+}
+
+static void json_member(const struct row *r)
+{
+    if (r->field->number < 0)
+        fputs("null", stdout);
+    else
+        printf("%d", (int)r->field->number);
+}
+
 static void cell_date(const struct row *r, char out[CELL_BYTES])
 {
     char text[SHORT_TEXT_BYTES];
@@ -148,11 +172,11 @@ static const struct column field_columns[] = {
     {"size", 9, false, cell_size, NULL},
     {"shortName", -10, true, cell_short_name, NULL},
     {"typeOfLevel", -20, true, cell_level_type, NULL},
-    {"level", 7, true, cell_level, NULL},
-    {"step", 6, true, cell_step, NULL},
+    {"level", 7, true, cell_level, json_level},
+    {"step", 6, true, cell_step, json_step},
     {"stepType", -8, true, cell_step_type, NULL},
     {"date", -19, true, cell_date, NULL},
-    {"member", 6, true, cell_member, NULL},
+    {"member", 6, true, cell_member, json_member},
     {"packing", -12, true, cell_packing, NULL},
     {"bits", 4, false, cell_bits, NULL},
     {"grid", -10, true, cell_grid, NULL},

@@ -9,18 +9,26 @@
 enum { ANY_NUMBER = 1 << 30 };
 
 const struct command commands[] = {
-    {"info", "PATH", 1, 1, "what a file or store is: dimensions, variables, attributes",
-     "Opens a Zarr store, a GRIB file, or a folder of GRIB files as one dataset, and prints its structure; no data are read.\n"
-     "With -v the fill value and attributes of each array, too.",
+    {"info", "PATH", 1, 1, "what a file or store is: dimensions, variables, grid, attributes",
+     "Opens a Zarr store, a GRIB file, or a folder of GRIB files as one dataset, and\n"
+     "prints its structure; of the data only coordinates are read. A grid (of GRIB, or\n"
+     "of a store made of it): its type, rows x columns, its CRS where that is known;\n"
+     "each axis: first and last coordinate, and their spacing where it is even. With\n"
+     "-v each array's fill value and attributes, too. Long attributes are cut; --json\n"
+     "has them whole.",
      NULL, run_info},
     {"ls", "PATH...", 1, ANY_NUMBER, "a line per array, or per GRIB field",
      "Lists the fields of GRIB files, or the arrays of Zarr stores. On a terminal a line with the columns' names comes first.\n"
      "Keys for -w and -p: number offset size shortName name paramId units cfName typeOfLevel level stepType step date\n"
-     "member centre edition packing bits grid points path reason.",
+     "member centre edition packing bits grid points path reason.\n"
+     "A step is in hours (or 90m, 10s), an interval is 0-6; a level is in the units of its\n"
+     "type, a layer is 0-10. With --json both are numbers: step (the end) and startStep in\n"
+     "hours, level and bottomLevel, which is null where there is no layer.",
      NAMES("where", "print"), run_ls},
     {"get", "PATH [NAME]", 1, 2, "values of an array, or of one GRIB field",
      "Prints values as CSV, or writes them to a file. NAME is a variable; with --field N it is left out.\n"
-     "A column for each dimension that is not chosen by one index: dates as 2022-01-01T06:00:00, steps in seconds.",
+     "A column for each dimension that is not chosen by one index: dates as\n"
+     "2022-01-01T06:00:00, steps with their unit (6h, 90m, 45s), as --nearest takes them.",
      NAMES("selection", "nearest", "field", "output"), run_get},
     {"convert", "SRC... DST", 2, ANY_NUMBER, "an archive of GRIB files into one Zarr store",
      "SRC are files, folders, globs (quoted or not), or - for a list of paths on stdin. Running the same command again does only what is "

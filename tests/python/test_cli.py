@@ -111,6 +111,41 @@ def test_ls_filters_and_chooses_columns(squall, archive):
     assert squall("ls", "-w", "step=0|2,stepType=instant", "-p", "step", first_file(archive)).out.split().count("1") == 0
 
 
+def write_like(path, source, samples):
+    """GRIB messages like the first one of a file, with ecCodes' keys changed."""
+    import eccodes
+
+    with open(source, "rb") as f:
+        first = eccodes.codes_grib_new_from_file(f)
+    with open(path, "wb") as out:
+        for keys in samples:
+            handle = eccodes.codes_clone(first)
+            for key, value in keys.items():
+                eccodes.codes_set(handle, key, value)
+            eccodes.codes_write(handle, out)
+
+
+LAYER = {"typeOfFirstFixedSurface": 106, "typeOfSecondFixedSurface": 106, "scaleFactorOfFirstFixedSurface": 2}
+LAYER |= {"scaledValueOfFirstFixedSurface": 7, "scaleFactorOfSecondFixedSurface": 2, "scaledValueOfSecondFixedSurface": 28}
+
+
+def test_ls_gives_programs_numbers(squall, archive, tmp_path):
+    """Levels and steps are numbers whose keys do not depend on what they are; people see what ecCodes prints."""
+    path = tmp_path / "some.grib2"
+    accumulated = {"productDefinitionTemplateNumber": 8, "typeOfStatisticalProcessing": 1, "stepRange": "3-9"}
+    member = {"productDefinitionTemplateNumber": 1, "number": 7}
+    write_like(
+        path, first_file(archive), [{"step": 6}, LAYER, accumulated, member, {"typeOfLevel": "meanSea"}, {"stepUnits": "m", "step": 90}]
+    )
+    rows = json.loads(squall("ls", "--json", path).out)
+    assert [(row["level"], row["bottomLevel"]) for row in rows] == [(1, None), (0.07, 0.28), (1, None), (1, None), (None, None), (1, None)]
+    assert [(row["startStep"], row["step"]) for row in rows] == [(6, 6), (0, 0), (3, 9), (0, 0), (0, 0), (1.5, 1.5)]
+    assert [row["member"] for row in rows] == [None, None, None, 7, None, None]
+    assert len({tuple(row) for row in rows}) == 1
+    lines = [line.split() for line in squall("ls", "-p", "level,step,member", path).out.splitlines()]
+    assert lines == [["1", "6", "-"], ["0.07-0.28", "0", "-"], ["1", "3-9", "-"], ["1", "0", "7"], ["-", "0", "-"], ["1", "90m", "-"]]
+
+
 def test_ls_of_several_files_says_which_file_a_row_is_of(squall, archive):
     paths = sorted(archive.iterdir())[:2]
     rows = [line.split() for line in squall("ls", *paths).out.splitlines()]
@@ -155,6 +190,38 @@ def test_get_prints_csv_with_coordinates(squall, archive):
     out = squall("get", first_file(archive), "t", "-s", "init_time=0,step=1,y=0:2,x=0:3").out.splitlines()
     assert out[0] == "y,x,t"
     assert len(out) == 1 + 6
+
+
+@pytest.mark.parametrize(
+    "units, values, labels",
+    [
+        ("seconds", [0, 3600, 5400, 45, 864000], ["0h", "1h", "90m", "45s", "240h"]),
+        ("hours", [0, 6, 1.5, -3], ["0h", "6h", "90m", "-3h"]),
+        ("days", [0, 1, 0.25], ["0d", "1d", "6h"]),
+        ("m", [0, 60, 3600], ["0", "60", "3600"]),
+    ],
+)
+def test_steps_are_labelled_with_their_unit_which_nearest_takes(squall, tmp_path, units, values, labels):
+    import pandas as pd
+
+    values = np.array(values, float)
+    make_store(tmp_path / "s.zarr", step=(values, "step", {"units": units}), v=(np.arange(values.size), "step", {}))
+    assert squall("get", tmp_path / "s.zarr", "v").out == "step,v\n" + "".join(f"{label},{i}\n" for i, label in enumerate(labels))
+    if units == "m":
+        return
+    assert [row["step"] for row in json.loads(squall("get", tmp_path / "s.zarr", "v", "--json").out)] == labels
+    for i, label in enumerate(labels):
+        assert pd.to_timedelta(label.replace("d", "D")) == pd.to_timedelta(values[i], units)
+        assert squall("get", tmp_path / "s.zarr", "v", "--nearest", f"step={label}").out == f"v\n{i}\n"
+
+
+def test_get_warns_of_damage_that_may_be_what_is_missing(squall, archive, tmp_path):
+    whole = first_file(archive).read_bytes()
+    second = json.loads(squall("ls", "--json", first_file(archive)).out)[1]["offset"]
+    (tmp_path / "bad.grib").write_bytes(whole[:second] + b"XXXX" + whole[second + 4 :])
+    done = squall("get", tmp_path / "bad.grib", "t", "-s", "y=0,x=0", check=False)
+    assert done.code == 3 and done.err.count(f"at byte {second}") == 1
+    assert [line.split(",")[2] == "nan" for line in done.out.splitlines()[1:]] == [False, True, False]
 
 
 def test_get_refuses_what_is_not_there(squall, archive):
@@ -256,6 +323,70 @@ def test_info_tells_the_structure_as_text_and_json(squall, archive):
     assert by_name["t"]["dims"] == ["init_time", "step", "y", "x"]
     assert by_name["t"]["shape"] == [1, 3, 30, 20]
     assert "  t " in squall("info", first_file(archive)).out
+
+
+def test_info_prints_attributes_a_line_each(squall, tmp_path):
+    """As ncdump does; long ones are cut so that they fit 80 columns, whole characters only."""
+    import zarr
+
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w")
+    attributes = {"title": 'a "quoted" one', "levels": [1, 2, {"x": "}]"}], "nothing": None, "history": "ä" * 300, "k" * 90: "v" * 90}
+    group.attrs.update(attributes)
+    a = group.create_array("t", shape=(2,), dtype="float32", dimension_names=["x"])
+    a.attrs.update({"units": "K", "long_name": "temperature"})
+    lines = squall("info", "-v", tmp_path / "s.zarr").out.splitlines()
+    globals_ = lines[lines.index("attributes:") + 1 :]
+    assert globals_[0] == '  :title = "a \\"quoted\\" one"'
+    assert globals_[1].replace(" ", "") == ':levels=[1,2,{"x":"}]"}]'
+    assert globals_[2] == "  :nothing = null"
+    assert globals_[3].startswith('  :history = "ää') and globals_[3].endswith("ää... (602 bytes)") and len(globals_[3]) == 80
+    assert globals_[4].startswith(f'  :{"k" * 90} = "v') and globals_[4].endswith("v... (92 bytes)")
+    assert len(globals_) == 5
+    assert lines[lines.index('      t:units = "K"') + 1] == '      t:long_name = "temperature"'
+    assert json.loads(squall("info", "--json", tmp_path / "s.zarr").out)["attributes"] == attributes
+
+
+def test_info_tells_the_grid(squall, archive, tmp_path):
+    squall("convert", archive, tmp_path / "s.zarr")
+    squall("convert", archive, tmp_path / "stack.zarr", "--stack", "variable", "--coarsen", "y=2,x=2")
+    files = squall("get", first_file(archive), "x").out.splitlines()
+    first, last = (float(files[i].split(",")[1]) for i in (1, -1))
+    for path, factor in ((first_file(archive), 1), (archive, 1), (tmp_path / "s.zarr", 1), (tmp_path / "stack.zarr", 2)):
+        info = json.loads(squall("info", "--json", path).out)
+        (grid,) = info["grids"]
+        assert (grid["type"], grid["crs"], grid["dims"]) == ("transverse_mercator", "EPSG:27700", ["y", "x"])
+        assert grid["shape"] == [30 // factor, 20 // factor]
+        half = (factor - 1) * 1000
+        x = {"name": "x", "units": "m", "first": first + half, "last": last - half, "spacing": 2000 * factor}
+        assert grid["axes"][1] == x and grid["axes"][0]["spacing"] == -2000 * factor
+        text = squall("info", path).out.splitlines()
+        at = text.index(f"grid: transverse_mercator, {30 // factor} x {20 // factor}, EPSG:27700")
+        assert text[at + 2].split() == f"x {first + half:.10g} to {last - half:.10g} by {2000 * factor} m".split()
+
+
+@pytest.mark.parametrize(
+    "name, grid",
+    [
+        ("hpa_and_pa.grib", "grid: regular_ll, 37 x 72|latitude 90 to -90 by -5 degrees_north|longitude 0 to 355 by 5 degrees_east"),
+        ("regular_gg_ml.grib", "grid: regular_gg, 64 x 128|latitude 87.86379884 to -87.86379884 degrees_north"),
+        ("iris_reduced_ll.grib1", "grid: reduced_ll, 3447 points|latitude -90 to 0 degrees_north|longitude -30 to 60 degrees_east"),
+        ("lambert_grid.grib", "grid: lambert, 475 x 475, lambert_conformal_conic"),
+    ],
+)
+def test_info_tells_the_grids_of_real_files(squall, shared, name, grid):
+    lines = [" ".join(line.split()) for line in squall("info", shared / "data" / "grib" / name).out.splitlines()]
+    at = lines.index(grid.split("|")[0])
+    assert lines[at : at + grid.count("|") + 1] == grid.split("|")
+
+
+def test_a_grid_whose_coordinate_is_damaged_is_still_told(squall, archive, tmp_path):
+    squall("convert", archive, tmp_path / "s.zarr")
+    (tmp_path / "s.zarr" / "y" / "c" / "0").write_bytes(b"nonsense")
+    done = squall("info", tmp_path / "s.zarr", check=False)
+    assert done.code == 3 and done.err.count("y/c/0") == 1 and "\ngrid: transverse_mercator, 30 x 20" in done.out
+    done = squall("info", "--json", tmp_path / "s.zarr", check=False)
+    info = json.loads(done.out)
+    assert done.code == 3 and [axis["name"] for axis in info["grids"][0]["axes"]] == ["x"] and "y/c/0" in info["problems"][0]
 
 
 def test_info_of_a_folder_shows_its_files_as_one_dataset(squall, archive):

@@ -25,13 +25,15 @@ static const struct sq_stage_option options[] = {
     {0},
 };
 
-static void settle(struct sq_stage *stage, unsigned type_bytes)
+static int bind(struct sq_stage *stage, const struct sq_json *configuration, struct sq_stage_array *array, struct squall_error *err)
 {
+    (void)configuration, (void)err;
     int *value = stage->value;
     if (value[SQ_BLOSC_OPTION_TYPESIZE] == 0)
-        value[SQ_BLOSC_OPTION_TYPESIZE] = type_bytes ? (int)type_bytes : 1;
+        value[SQ_BLOSC_OPTION_TYPESIZE] = (int)array->dtype.element_bytes;
     if (value[SQ_BLOSC_OPTION_SHUFFLE] == SQ_SHUFFLE_AUTO) /* as numcodecs has it */
         value[SQ_BLOSC_OPTION_SHUFFLE] = value[SQ_BLOSC_OPTION_TYPESIZE] == 1 ? SQ_SHUFFLE_BITS : SQ_SHUFFLE_BYTES;
+    return 0;
 }
 
 struct header {
@@ -48,7 +50,7 @@ static int read_header(const uint8_t *src, size_t src_size, struct header *ret, 
 {
     if (src_size < SQ_BLOSC_HEADER_BYTES)
         return sq_error(err, SQUALL_ECORRUPT, "blosc: %zu bytes are less than a header; the chunk is truncated", src_size);
-    struct header h = {src[0], src[2], src[3], sq_blosc_get(src + 4), sq_blosc_get(src + 8), sq_blosc_get(src + 12)};
+    struct header h = {src[0], src[2], src[3], sq_get_u32(src + 4), sq_get_u32(src + 8), sq_get_u32(src + 12)};
     if (h.version != SQ_BLOSC_VERSION)
         return sq_error(err, SQUALL_EUNSUPPORTED, "blosc: format version %u, not %d", h.version, SQ_BLOSC_VERSION);
     if (h.chunk_bytes != src_size)
@@ -64,7 +66,7 @@ static int read_header(const uint8_t *src, size_t src_size, struct header *ret, 
 
 static size_t decoded_size(const uint8_t *src, size_t src_size)
 {
-    return src_size < SQ_BLOSC_HEADER_BYTES ? 0 : sq_blosc_get(src + 4);
+    return src_size < SQ_BLOSC_HEADER_BYTES ? 0 : sq_get_u32(src + 4);
 }
 
 /* The decoders that a chunk's blocks share; only the format's own is set. */
@@ -96,7 +98,7 @@ static int decode_streams(const struct tools *tools, const uint8_t *src, size_t 
     for (unsigned k = 0; k < streams; k++) {
         if (left < 4)
             return damaged(err, "a block ends beyond the chunk");
-        size_t stored = sq_blosc_get(src);
+        size_t stored = sq_get_u32(src);
         src += 4;
         left -= 4;
         if (stored > left)
@@ -129,7 +131,7 @@ static int decode_blocks(const struct header *h, const struct tools *tools, stru
         bool whole = size >= h->block_bytes;
         if (whole)
             size = h->block_bytes;
-        size_t at = sq_blosc_get(src + SQ_BLOSC_HEADER_BYTES + 4 * i);
+        size_t at = sq_get_u32(src + SQ_BLOSC_HEADER_BYTES + 4 * i);
         if (at < data_at || at > h->chunk_bytes)
             return damaged(err, "a block begins outside the chunk");
         unsigned streams = whole && !(h->flags & SQ_BLOSC_NOT_SPLIT) ? h->typesize : 1;
@@ -155,10 +157,10 @@ static int decode_by_libblosc(const struct header *h, const uint8_t *src, uint8_
     return 0;
 }
 
-static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size, uint8_t *dst,
-                  size_t capacity, size_t *ret_size, struct squall_error *err)
+static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
+                  uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
-    (void)stage;
+    (void)stage, (void)threads;
     struct header h = {0};
     SQ_TRY(read_header(src, src_size, &h, err));
     if (h.decoded_bytes > capacity)
@@ -193,7 +195,7 @@ const struct sq_stage_ops sq_stage_blosc = {.name = "blosc",
                                             .name_v3 = "blosc",
                                             .options = options,
                                             .limit_bytes = SQ_BLOSC_CHUNK_BYTES_MAX,
-                                            .settle = settle,
+                                            .bind = bind,
                                             .decode = decode,
                                             .decoded_size = decoded_size,
                                             .bound = bound,

@@ -36,17 +36,6 @@ enum sq_blosc_cname { SQ_CNAME_ZSTD, SQ_CNAME_LZ4, SQ_CNAME_LZ4HC, SQ_CNAME_ZLIB
 enum { SQ_SHUFFLE_AUTO = -1, SQ_SHUFFLE_NONE, SQ_SHUFFLE_BYTES, SQ_SHUFFLE_BITS };
 enum { SQ_SEARCH_FULL, SQ_SEARCH_GREEDY };
 
-static inline uint32_t sq_blosc_get(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static inline void sq_blosc_put(uint8_t *p, size_t value)
-{
-    for (unsigned i = 0; i < 4; i++)
-        p[i] = (uint8_t)(value >> (8 * i));
-}
-
 int sq_blosc_encode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                     uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err);
 /* One plane (or a whole block) under search=greedy → its size, 0 where it does not compress below capacity. */

@@ -116,9 +116,9 @@ static void put_header(const struct encoding *e, bool copied, size_t chunk_bytes
     e->dst[1] = 1; /* the version of each compressor's format so far */
     e->dst[2] = (uint8_t)flags;
     e->dst[3] = (uint8_t)e->typesize;
-    sq_blosc_put(e->dst + 4, e->src_size);
-    sq_blosc_put(e->dst + 8, e->block_bytes);
-    sq_blosc_put(e->dst + 12, chunk_bytes);
+    sq_put_u32(e->dst + 4, e->src_size);
+    sq_put_u32(e->dst + 8, e->block_bytes);
+    sq_put_u32(e->dst + 12, chunk_bytes);
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------------------------- */
@@ -178,7 +178,7 @@ static size_t encode_block(const struct encoding *e, struct sq_codec_scratch *sc
             memcpy(dst + used, block + k * each, each);
             got = each;
         }
-        sq_blosc_put(dst + used - 4, got);
+        sq_put_u32(dst + used - 4, got);
         used += got;
     }
     return used;
@@ -211,7 +211,7 @@ static int place(void *user, size_t index, unsigned worker, unsigned slot, struc
         used = encode_block(e, sq_codec_worker_scratch(e->scratch, worker), index, e->dst + e->at, room);
     if (used == 0)
         return NOT_SMALLER;
-    sq_blosc_put(e->dst + SQ_BLOSC_HEADER_BYTES + 4 * index, e->at);
+    sq_put_u32(e->dst + SQ_BLOSC_HEADER_BYTES + 4 * index, e->at);
     e->at += used;
     return 0;
 }

@@ -1,6 +1,35 @@
-/* Byte order: the one thing that Zarr's "bytes" codec says. */
+/* "bytes": elements as they lie in memory, in the byte order that the metadata says; in v2 that goes without saying. */
+#include "base/error_internal.h"
 #include "codec/codec_internal.h"
 #include <string.h>
+
+enum { OPTION_ENDIAN };
+enum { ENDIAN_LITTLE, ENDIAN_BIG };
+
+static const char *const orders[] = {"little", "big", NULL};
+
+static const struct sq_stage_option options[] = {
+    [OPTION_ENDIAN] = {"endian", orders, 0, 0, ENDIAN_LITTLE}, /* no numbers for them */
+    {0},
+};
+
+enum { ELEMENT_SWAP = 1 }; /* in value[]: bytes that are turned together; 0: none */
+
+static int bind(struct sq_stage *stage, const struct sq_json *configuration, struct sq_stage_array *array, struct squall_error *err)
+{
+    bool machine_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    (void)configuration;
+    if (sq_type_is_variable(array->dtype.type))
+        return sq_error(err, SQUALL_ECORRUPT, "codec bytes on an array of %s, whose elements have no fixed length",
+                        sq_type_name(array->dtype.type));
+    if (array->big_endian)
+        stage->value[OPTION_ENDIAN] = ENDIAN_BIG;
+    array->big_endian = stage->value[OPTION_ENDIAN] == ENDIAN_BIG;
+    bool turned = array->big_endian != machine_is_big && array->dtype.order_bytes > 1;
+    stage->value[ELEMENT_SWAP] = turned ? (int)array->dtype.order_bytes : 0;
+    stage->decode_copies = stage->encode_copies = !turned;
+    return 0;
+}
 
 #define SWAP_ALL(T, swap)                                                                                                                  \
     for (size_t i = 0; i + sizeof(T) <= size_bytes; i += sizeof(T)) {                                                                      \
@@ -10,7 +39,8 @@
         memcpy(dst + i, &element, sizeof element);                                                                                         \
     }
 
-void sq_bytes_swap(const uint8_t *src, uint8_t *dst, size_t size_bytes, unsigned width)
+/* src may be dst */
+static void swap(const uint8_t *src, uint8_t *dst, size_t size_bytes, int width)
 {
     if (width == 2)
         SWAP_ALL(uint16_t, __builtin_bswap16)
@@ -19,3 +49,57 @@ void sq_bytes_swap(const uint8_t *src, uint8_t *dst, size_t size_bytes, unsigned
     else
         SWAP_ALL(uint64_t, __builtin_bswap64)
 }
+
+static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
+                  uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
+{
+    (void)scratch, (void)threads;
+    size_t width = (size_t)stage->value[ELEMENT_SWAP];
+    if (src_size > capacity)
+        return SQ_STAGE_NO_ROOM;
+    if (src_size % width != 0)
+        return sq_error(err, SQUALL_ECORRUPT,
+                        "bytes: %zu bytes are not whole numbers of %zu; the chunk is truncated, or from another array", src_size, width);
+    swap(src, dst, src_size, (int)width);
+    *ret_size = src_size;
+    return 0;
+}
+
+static size_t decoded_size(const uint8_t *src, size_t src_size)
+{
+    (void)src;
+    return src_size;
+}
+
+static void decode_in_place(const struct sq_stage *stage, uint8_t *data, size_t size)
+{
+    swap(data, data, size, stage->value[ELEMENT_SWAP]);
+}
+
+static size_t bound(const struct sq_stage *stage, size_t src_size)
+{
+    (void)stage;
+    return src_size;
+}
+
+static int encode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
+                  uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
+{
+    (void)scratch, (void)threads, (void)capacity, (void)err;
+    swap(src, dst, src_size, stage->value[ELEMENT_SWAP]);
+    *ret_size = src_size;
+    return 0;
+}
+
+const struct sq_stage_ops sq_stage_bytes = {.name = "bytes",
+                                            .name_v3 = "bytes",
+                                            .kind = SQ_STAGE_TO_BYTES,
+                                            .only_v3 = true,
+                                            .fixed = true,
+                                            .options = options,
+                                            .bind = bind,
+                                            .decode = decode,
+                                            .decode_in_place = decode_in_place,
+                                            .decoded_size = decoded_size,
+                                            .bound = bound,
+                                            .encode = encode};

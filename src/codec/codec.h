@@ -102,8 +102,13 @@ int sq_codec_decode_strings(const struct sq_codec_chain *chain, struct sq_codec_
 int sq_codec_encode_strings(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const char *const *src, size_t count,
                             void *dst, size_t dst_capacity, size_t *ret_size, struct squall_error *err) SQUALL_CHECK;
 
-/* At most this many bytes come out of encoding src_size bytes. */
+/*
+ * At most this many bytes come out of encoding src_size bytes. Variable length: src_size counts what vlen-utf8 and vlen-bytes make of
+ * the elements, 4 bytes and for each element 4 and its own; shards of such elements: use the other one.
+ */
 size_t sq_codec_encode_bound(const struct sq_codec_chain *chain, size_t src_size);
+/* The same for given elements of any type, src_size bytes in memory. */
+size_t sq_codec_encode_bound_of(const struct sq_codec_chain *chain, const void *src, size_t src_size);
 /*
  * src → dst (capacity ≥ bound); *ret_size bytes. `threads` > 1 lets a codec that works in blocks (Blosc) spread them over
  * the pool; the bytes are the same for any number. scratch is the caller's; helpers use their own.

@@ -1,7 +1,8 @@
 /*
- * What the codecs share. A chain is bytes (or strings) in front and then stages, each from bytes to bytes: one operations
- * table and a few integers, which a table of options reads from metadata or from the command and writes again. A codec's file
- * therefore holds its options and its two directions and nothing else.
+ * What the codecs share. A chain is a list of stages: from array to array, one from array to bytes, from bytes to bytes. Each is one
+ * operations table and a few integers, which a table of options reads from metadata or from the command and writes again; what
+ * does not go into integers a stage reads itself when it is bound. A codec's file therefore holds its options and its two
+ * directions and nothing else.
  */
 #ifndef SQ_CODEC_CODEC_INTERNAL_H
 #define SQ_CODEC_CODEC_INTERNAL_H
@@ -19,40 +20,76 @@ struct sq_stage_option {
     const char *name;
     const char *const *words; /* NULL-ended; the value is the word's index, which metadata may give too */
     int least, greatest, standard;
-    bool truth;  /* true and false in metadata */
-    bool hidden; /* ours or derived: not in the metadata that we write */
-    bool told;   /* in the chain's text */
+    bool truth;    /* true and false in metadata */
+    bool hidden;   /* ours or derived: not in the metadata that we write */
+    bool told;     /* in the chain's text */
+    bool required; /* metadata must say it */
+};
+
+/* An array between two stages: what one makes and the next takes. Elements are in the machine's order. */
+struct sq_stage_array {
+    struct sq_dtype dtype;
+    unsigned rank;
+    uint64_t shape[SQUALL_RANK_MAX];
+    const void *fill; /* one element; NULL: zero, or empty */
+    bool big_endian;  /* how the metadata says that elements are stored */
+    bool from_numpy;  /* v2: codecs are numcodecs', which know nothing but the buffer that they get */
 };
 
 struct sq_stage {
     const struct sq_stage_ops *ops;
     int value[SQ_STAGE_OPTIONS_MAX];
+    void *state;                   /* what bind made; ops->done frees it */
+    struct sq_json *configuration; /* as the metadata gave it, where options are not all of it; NULL: they are */
+    bool decode_copies;            /* what comes out of decode (encode) is what went in: nothing to do */
+    bool encode_copies;
 };
 
 /* decode: more comes out than there is room for. Not an error of its own: the chain knows what to make of it. */
 enum { SQ_STAGE_NO_ROOM = 1 };
 
+enum sq_stage_kind { SQ_STAGE_BYTES, SQ_STAGE_ARRAY, SQ_STAGE_TO_BYTES };
+
 struct sq_stage_ops {
-    const char *name;                      /* v2's id, and the command's name */
-    const char *name_v3;                   /* in v3's metadata */
-    const struct sq_stage_option *options; /* ended by one without name */
+    const char *name;    /* v2's id, and the command's name */
+    const char *name_v3; /* in v3's metadata */
+    enum sq_stage_kind kind;
+    bool only_v3;                          /* v2 has none, or another one of this name */
+    bool keeps_configuration;              /* options are not all that there is to say */
+    bool shaped;                           /* works on chunks of the shape that it is bound to, no others */
+    bool fixed;                            /* bound is the size that comes out, for any data */
+    const struct sq_stage_option *options; /* ended by one without name; NULL: none */
     size_t limit_bytes;                    /* the most that it encodes at once; 0: no limit */
-    /* After the options have been read: what depends on the element (0: unknown) or on several of them. May be NULL. */
-    void (*settle)(struct sq_stage *stage, unsigned type_bytes);
+    /*
+     * After the options have been read: what depends on the array or on more than options. configuration: the metadata's; NULL: from the
+     * command. A stage that makes another array says in *array which. May be NULL.
+     */
+    int (*bind)(struct sq_stage *stage, const struct sq_json *configuration, struct sq_stage_array *array, struct squall_error *err);
+    void (*done)(struct sq_stage *stage);
+    /* In place of options, for the chain's text; NULL: the options that are `told` */
+    void (*tell)(const struct sq_stage *stage, struct sq_text *out);
     /* src → at most capacity bytes at dst; 0, SQ_STAGE_NO_ROOM or SQUALL_ECORRUPT, … */
-    int (*decode)(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size, uint8_t *dst,
-                  size_t capacity, size_t *ret_size, struct squall_error *err);
+    int (*decode)(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
+                  uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err);
     /* Instead of decode, where what comes out lies within src. */
     int (*decode_view)(const struct sq_stage *stage, const uint8_t *src, size_t src_size, const uint8_t **ret, size_t *ret_size,
                        struct squall_error *err);
+    /* Besides decode, where as many bytes come out as go in and each element stays where it is. May be NULL, and refuse nothing. */
+    void (*decode_in_place)(const struct sq_stage *stage, uint8_t *data, size_t size);
     /* What src says of the size that it decodes to; 0: nothing. A claim to start from, not to rely on. */
     size_t (*decoded_size)(const uint8_t *src, size_t src_size);
+    /* At most this much comes out of encoding src_size bytes; SIZE_MAX: depends on the data, see measure. */
     size_t (*bound)(const struct sq_stage *stage, size_t src_size);
+    size_t (*measure)(const struct sq_stage *stage, const uint8_t *src, size_t src_size); /* bound of these data */
     int (*encode)(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                   uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err);
+    /* See sq_codec_decode_range; NULL: only the whole. src decodes to chunk_bytes. */
+    int (*decode_range)(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size,
+                        size_t chunk_bytes, size_t from_bytes, size_t count_bytes, uint8_t *dst, struct squall_error *err);
 };
 
-extern const struct sq_stage_ops sq_stage_blosc, sq_stage_crc32c, sq_stage_gzip, sq_stage_lz4, sq_stage_zlib, sq_stage_zstd;
+extern const struct sq_stage_ops sq_stage_blosc, sq_stage_bytes, sq_stage_crc32c, sq_stage_gzip, sq_stage_lz4, sq_stage_sharding,
+    sq_stage_transpose, sq_stage_vlen_bytes, sq_stage_vlen_utf8, sq_stage_zlib, sq_stage_zstd;
 
 /* A buffer that only grows; what it held is lost when it does. */
 struct sq_codec_buffer {
@@ -67,10 +104,11 @@ struct sq_codec_scratch {
     int deflater_level;
     struct libdeflate_decompressor *inflater;
     struct sq_codec_buffer between[2]; /* what goes from one stage to the next */
-    struct sq_codec_buffer strings;
     struct sq_codec_buffer whole;      /* a chunk of which a part is wanted */
-    struct sq_codec_buffer block;      /* Blosc: a block, shuffled */
-    struct sq_codec_buffer slots;      /* Blosc: blocks that wait for their place */
+    struct sq_codec_buffer block;      /* Blosc: a block, shuffled. Shards: an inner chunk */
+    struct sq_codec_buffer slots;      /* Blosc: blocks that wait for their place. Shards: inner chunks that do */
+    struct sq_codec_buffer index;      /* Shards: where inner chunks lie */
+    struct sq_codec_scratch *inner;    /* for the chain within a stage: shards */
     struct sq_codec_scratch **helpers; /* for the other threads of one call */
     size_t helper_count, helper_capacity;
 };
@@ -85,13 +123,24 @@ ZSTD_CCtx *sq_codec_zstd_encoder(struct sq_codec_scratch *scratch, struct squall
 ZSTD_DCtx *sq_codec_zstd_decoder(struct sq_codec_scratch *scratch, struct squall_error *err);
 struct libdeflate_decompressor *sq_codec_inflater(struct sq_codec_scratch *scratch, struct squall_error *err);
 struct libdeflate_compressor *sq_codec_deflater(struct sq_codec_scratch *scratch, int level, struct squall_error *err);
+struct sq_codec_scratch *sq_codec_inner_scratch(struct sq_codec_scratch *scratch, struct squall_error *err);
 
-/* Copy with the bytes of each element of width 2, 4 or 8 in reverse order; src may be dst. */
-void sq_bytes_swap(const uint8_t *src, uint8_t *dst, size_t size_bytes, unsigned width);
+/* v2's order F, which no codec of the metadata says. */
+int sq_transpose_bind_reversed(struct sq_stage *stage, struct sq_stage_array *array, struct squall_error *err) SQUALL_CHECK;
 
-/* vlen-utf8's framing. decode: sizes are checked against the bytes before anything is allocated. */
-int sq_vlen_utf8_decode(const uint8_t *src, size_t src_size, char **dst, size_t count, struct squall_error *err) SQUALL_CHECK;
-size_t sq_vlen_utf8_encoded_size(const char *const *src, size_t count); /* SIZE_MAX: too long to be encoded */
-void sq_vlen_utf8_encode(const char *const *src, size_t count, uint8_t *dst);
+/* Free what elements of variable length point to; of other types nothing. */
+void sq_elements_free(enum squall_type type, void *elements, size_t count);
+
+/* Numbers in stored form are little-endian. */
+static inline uint32_t sq_get_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline void sq_put_u32(uint8_t *p, size_t value)
+{
+    for (unsigned i = 0; i < 4; i++)
+        p[i] = (uint8_t)(value >> (8 * i));
+}
 
 #endif

@@ -53,4 +53,4 @@ static int encode(const struct sq_stage *stage, struct sq_codec_scratch *scratch
 }
 
 const struct sq_stage_ops sq_stage_crc32c = {
-    .name = "crc32c", .name_v3 = "crc32c", .options = options, .decode_view = decode_view, .bound = bound, .encode = encode};
+    .name = "crc32c", .name_v3 = "crc32c", .fixed = true, .options = options, .decode_view = decode_view, .bound = bound, .encode = encode};

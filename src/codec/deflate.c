@@ -31,10 +31,10 @@ static bool only_zeros(const uint8_t *bytes, size_t count)
     return true;
 }
 
-static int gzip_decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size, uint8_t *dst,
-                       size_t capacity, size_t *ret_size, struct squall_error *err)
+static int gzip_decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src,
+                       size_t src_size, uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
-    (void)stage;
+    (void)stage, (void)threads;
     struct libdeflate_decompressor *inflater = sq_codec_inflater(scratch, err);
     if (!inflater)
         return SQUALL_ENOMEM;
@@ -54,10 +54,10 @@ static int gzip_decode(const struct sq_stage *stage, struct sq_codec_scratch *sc
     return 0;
 }
 
-static int zlib_decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size, uint8_t *dst,
-                       size_t capacity, size_t *ret_size, struct squall_error *err)
+static int zlib_decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src,
+                       size_t src_size, uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
-    (void)stage;
+    (void)stage, (void)threads;
     struct libdeflate_decompressor *inflater = sq_codec_inflater(scratch, err);
     if (!inflater)
         return SQUALL_ENOMEM;

@@ -19,10 +19,10 @@ static size_t decoded_size(const uint8_t *src, size_t src_size)
     return (size_t)src[0] | (size_t)src[1] << 8 | (size_t)src[2] << 16 | (size_t)src[3] << 24;
 }
 
-static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size, uint8_t *dst,
-                  size_t capacity, size_t *ret_size, struct squall_error *err)
+static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
+                  uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
-    (void)stage, (void)scratch;
+    (void)stage, (void)scratch, (void)threads;
     if (src_size < PREFIX_BYTES || src_size - PREFIX_BYTES > INT_MAX)
         return sq_error(err, SQUALL_ECORRUPT, "lz4: %zu bytes are no LZ4 block with its size in front", src_size);
     size_t size = decoded_size(src, src_size);

@@ -16,13 +16,14 @@ void sq_codec_scratch_free(struct sq_codec_scratch *scratch)
     ZSTD_freeDCtx(scratch->zstd_decoder);
     libdeflate_free_compressor(scratch->deflater);
     libdeflate_free_decompressor(scratch->inflater);
-    struct sq_codec_buffer *buffers[] = {&scratch->between[0], &scratch->between[1], &scratch->strings,
-                                         &scratch->whole,      &scratch->block,      &scratch->slots};
+    struct sq_codec_buffer *buffers[] = {&scratch->between[0], &scratch->between[1], &scratch->whole,
+                                         &scratch->block,      &scratch->slots,      &scratch->index};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         sq_pages_free(buffers[i]->data, buffers[i]->capacity);
     for (size_t i = 0; i < scratch->helper_count; i++)
         sq_codec_scratch_free(scratch->helpers[i]);
     sq_free(scratch->helpers);
+    sq_codec_scratch_free(scratch->inner);
     sq_free(scratch);
 }
 
@@ -93,4 +94,11 @@ struct libdeflate_compressor *sq_codec_deflater(struct sq_codec_scratch *scratch
         scratch->deflater_level = level;
     }
     return told(scratch->deflater, "a deflate encoder", err);
+}
+
+struct sq_codec_scratch *sq_codec_inner_scratch(struct sq_codec_scratch *scratch, struct squall_error *err)
+{
+    if (!scratch->inner)
+        scratch->inner = sq_codec_scratch_new();
+    return told(scratch->inner, "what an inner chunk takes to be coded", err);
 }

@@ -25,10 +25,10 @@ static size_t decoded_size(const uint8_t *src, size_t src_size)
     return size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size > SIZE_MAX ? 0 : (size_t)size;
 }
 
-static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size, uint8_t *dst,
-                  size_t capacity, size_t *ret_size, struct squall_error *err)
+static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
+                  uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
-    (void)stage;
+    (void)stage, (void)threads;
     ZSTD_DCtx *decoder = sq_codec_zstd_decoder(scratch, err);
     if (!decoder)
         return SQUALL_ENOMEM;

@@ -106,8 +106,10 @@ int sq_grow(void **data, size_t *capacity, size_t need, size_t size_bytes, struc
 enum { HUGE_PAGE_BYTES = 2 << 20 };
 
 /* Whole huge pages for large buffers, else the alignment that the kernel needs for one is lost. */
-static size_t page_rounded(size_t size_bytes)
+size_t sq_pages_rounded(size_t size_bytes)
 {
+    if (size_bytes == 0)
+        size_bytes = 1;
     size_t page = size_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : 4096;
     return (size_bytes + page - 1) / page * page;
 }
@@ -116,7 +118,7 @@ void *sq_pages_alloc(size_t size_bytes)
 {
     if (must_fail() || size_bytes > SIZE_MAX - 2 * (size_t)HUGE_PAGE_BYTES)
         return NULL;
-    size_t rounded = page_rounded(size_bytes ? size_bytes : 1);
+    size_t rounded = sq_pages_rounded(size_bytes);
     size_t slack = rounded >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : 0;
     uint8_t *raw = mmap(NULL, rounded + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (raw == MAP_FAILED)
@@ -136,5 +138,10 @@ void *sq_pages_alloc(size_t size_bytes)
 void sq_pages_free(void *p, size_t size_bytes)
 {
     if (p)
-        munmap(p, page_rounded(size_bytes ? size_bytes : 1));
+        munmap(p, sq_pages_rounded(size_bytes));
+}
+
+void sq_pages_offer(void *p, size_t size_bytes)
+{
+    madvise(p, sq_pages_rounded(size_bytes), MADV_FREE); /* a hint: no failure matters */
 }

@@ -29,6 +29,9 @@ int sq_grow(void **data, size_t *capacity, size_t need, size_t size_bytes, struc
 /* For large buffers that are written once and reused: page-aligned, huge pages where the system has them, uninitialised. */
 void *sq_pages_alloc(size_t size_bytes) __attribute__((malloc, warn_unused_result));
 void sq_pages_free(void *p, size_t size_bytes);
+size_t sq_pages_rounded(size_t size_bytes); /* what sq_pages_alloc makes of it */
+/* Nobody needs what is in them: the system may take the pages, until they are written to again. */
+void sq_pages_offer(void *p, size_t size_bytes);
 
 static inline void sq_free_cleanup(void *p)
 {

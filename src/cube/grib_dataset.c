@@ -108,9 +108,10 @@ static int decode_message(const struct member *m, struct sq_grib_scratch *scratc
                           m->base.info.type == SQUALL_FLOAT64 ? SQ_GRIB_FLOAT64 : SQ_GRIB_FLOAT32, dst, err);
 }
 
-static int decode_field(const struct squall_array *a, void *scratch, const struct sq_location *where, const void *bytes, size_t size,
-                        void *dst, size_t dst_size, struct squall_error *err)
+static int decode_field(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
+                        size_t size, void *dst, size_t dst_size, struct squall_error *err)
 {
+    (void)threads;
     const struct member *m = member_of(a);
     const struct sq_cube_place *place = &m->grib->cube.places[where->param];
     int status = decode_message(m, scratch, place, bytes, size, dst, dst_size, err);

@@ -5,6 +5,8 @@
 #ifndef SQ_ENGINE_ARRAY_H
 #define SQ_ENGINE_ARRAY_H
 
+#include "array/grid.h"
+#include "codec/codec.h"
 #include "engine/context.h"
 #include "io/source.h"
 #include "squall/array.h"
@@ -37,11 +39,14 @@ struct sq_array_ops {
     void *(*scratch_new)(const struct squall_array *a); /* NULL: out of memory */
     void (*scratch_free)(void *scratch);
     /*
-     * bytes of the location → the whole chunk, C order, the array's type, machine byte order; exactly dst_size bytes.
+     * bytes of the location → the whole chunk (of an array with shards: inner chunk), on at most `threads` threads, C order, the array's type, machine byte order; exactly dst_size bytes.
      * Strings: dst is char *[n], dst_size n pointers, each malloc'ed and the caller's; none on failure.
      */
-    int (*decode)(const struct squall_array *a, void *scratch, const struct sq_location *where, const void *bytes, size_t size, void *dst,
-                  size_t dst_size, struct squall_error *err);
+    int (*decode)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
+                  size_t size, void *dst, size_t dst_size, struct squall_error *err);
+    /* Of arrays with shards: a stored index → offset and size of each inner chunk, as sq_codec_shard_index. */
+    int (*read_index)(const struct squall_array *a, void *scratch, const void *stored, uint64_t shard_bytes, uint64_t *ret,
+                      struct squall_error *err);
     int (*stored_bytes)(const struct squall_array *a, uint64_t *ret, struct squall_error *err); /* NULL: not known */
     void (*free)(struct squall_array *a);                                                       /* the array and all it owns */
 };
@@ -50,8 +55,11 @@ struct squall_array {
     struct squall_array_info info; /* what its pointers point at is the format's */
     const void *fill;              /* at one element, machine byte order (strings: a char *) */
     const struct sq_array_ops *ops;
-    bool plain;                     /* stored bytes are the chunk's bytes: they can be read straight into the destination */
-    struct squall_dataset *dataset; /* set by sq_dataset_add */
+    struct sq_axis *grid;               /* of chunks that lie for themselves, or shards; NULL: sq_dataset_add makes it of info. sq_free'd */
+    const struct sq_codec_shard *shard; /* NULL: chunks lie for themselves. The format's */
+    uint64_t decoded_id;                /* what turns stored bytes into elements, as a hash; 0: chunks are never kept decoded */
+    bool plain;                         /* stored bytes are the chunk's bytes: they can be read straight into the destination */
+    struct squall_dataset *dataset;     /* set by sq_dataset_add */
 };
 
 struct sq_worker;

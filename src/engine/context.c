@@ -2,8 +2,12 @@
 #include "engine/context.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "engine/chunk_cache.h"
 #include "sys/memory_limit.h"
 #include "sys/pool.h"
+
+/* Enough for the chunks that a walk through neighbouring points meets, and little beside what a reader asks for. */
+enum { CACHE_LIMIT_BYTES = 24 << 20 };
 
 int squall_context_new(const struct squall_context_options *options, squall_context **ret, struct squall_error *err)
 {
@@ -19,11 +23,20 @@ int squall_context_new(const struct squall_context_options *options, squall_cont
         .cancelled = options->cancelled,
         .user = options->user,
     };
+    size_t cache_bytes = ctx->memory_bytes / 8 < CACHE_LIMIT_BYTES ? (size_t)(ctx->memory_bytes / 8) : CACHE_LIMIT_BYTES;
+    if (!(ctx->cache = sq_chunk_cache_new(cache_bytes))) {
+        sq_free(ctx);
+        return sq_error_memory(err, cache_bytes);
+    }
     *ret = ctx;
     return 0;
 }
 
 void squall_context_free(squall_context *ctx)
 {
+    if (!ctx)
+        return;
+    sq_kept_memory_done(&ctx->kept);
+    sq_chunk_cache_free(ctx->cache);
     sq_free(ctx);
 }

@@ -3,11 +3,31 @@
 #define SQ_ENGINE_CONTEXT_H
 
 #include "squall/context.h"
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+struct sq_chunk_cache;
+
+/* Results that were freed: memory.c. */
+enum { SQ_KEPT_BLOCKS = 4 };
+struct sq_kept_block {
+    void *data; /* sq_pages_alloc; NULL: none */
+    size_t size_bytes;
+    double freed_at; /* sq_clock_s */
+};
+struct sq_kept_memory {
+    atomic_flag busy;
+    size_t held_bytes;
+    struct sq_kept_block blocks[SQ_KEPT_BLOCKS];
+};
+void sq_kept_memory_done(struct sq_kept_memory *kept);
 
 struct squall_context {
     unsigned threads;      /* ≥ 1 */
     uint64_t memory_bytes; /* > 0 */
+    struct sq_kept_memory kept;
+    struct sq_chunk_cache *cache; /* NULL: none */
     int (*cancelled)(void *user);
     void *user;
 };

@@ -23,11 +23,32 @@ struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const ch
     return ds;
 }
 
+static int make_regular_grid(struct squall_array *a, struct squall_error *err)
+{
+    const uint64_t *chunks = a->info.shards ? a->info.shards : a->info.chunks;
+    a->grid = sq_alloc(a->info.rank + 1, sizeof *a->grid);
+    if (!a->grid)
+        return sq_error_memory(err, sizeof *a->grid);
+    for (unsigned d = 0; d < a->info.rank; d++)
+        a->grid[d] = (struct sq_axis){.length = a->info.shape[d], .chunk = chunks[d]};
+    return 0;
+}
+
+static void array_free(struct squall_array *a)
+{
+    sq_free(a->grid);
+    a->ops->free(a);
+}
+
 int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squall_error *err)
 {
     int status = SQ_GROW(ds->arrays, ds->array_capacity, ds->array_count + 1, err);
+    if (a->info.element_bytes == 0)
+        a->info.element_bytes = squall_type_size(a->info.type);
+    if (!status && !a->grid)
+        status = make_regular_grid(a, err);
     if (status) {
-        a->ops->free(a);
+        array_free(a);
         return status;
     }
     a->dataset = ds;
@@ -50,7 +71,7 @@ void squall_dataset_close(squall_dataset *ds)
         return;
     sq_workers_free(ds->idle_workers);
     for (size_t i = 0; i < ds->array_count; i++)
-        ds->arrays[i]->ops->free(ds->arrays[i]);
+        array_free(ds->arrays[i]);
     sq_free(ds->arrays);
     if (ds->format_data_free)
         ds->format_data_free(ds->format_data);

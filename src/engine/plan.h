@@ -6,11 +6,13 @@
 #ifndef SQ_ENGINE_PLAN_H
 #define SQ_ENGINE_PLAN_H
 
+#include "array/grid.h"
 #include "squall/array.h"
+#include <stdbool.h>
 
 struct sq_plan {
     unsigned rank;
-    uint64_t chunks[SQUALL_RANK_MAX];
+    struct sq_axis axes[SQUALL_RANK_MAX]; /* edges are the caller's */
     struct squall_selection selection;
     uint64_t segment_counts[SQUALL_RANK_MAX];
     size_t item_count; /* 0: the selection is empty */
@@ -19,15 +21,16 @@ struct sq_plan {
 /* Along dimension d: the elements first[d], first[d] + step, … of the chunk, count[d] of them, go to to[d] and on. */
 struct sq_plan_item {
     uint64_t chunk[SQUALL_RANK_MAX];
+    uint64_t extent[SQUALL_RANK_MAX]; /* the chunk's shape */
     uint64_t first[SQUALL_RANK_MAX];
     uint64_t count[SQUALL_RANK_MAX];
     uint64_t to[SQUALL_RANK_MAX];
 };
 
-/* SQUALL_EINVAL where the selection leaves the shape. shape within int64, chunks ≥ 1. */
-int sq_plan_init(unsigned rank, const uint64_t *shape, const uint64_t *chunks, const struct squall_selection *selection,
-                 struct sq_plan *ret, struct squall_error *err) SQUALL_CHECK;
-/* Items are in C order of their chunks. */
-void sq_plan_item_at(const struct sq_plan *plan, size_t index, struct sq_plan_item *ret);
+/* SQUALL_EINVAL where the selection leaves the shape. */
+int sq_plan_init(unsigned rank, const struct sq_axis *axes, const struct squall_selection *selection, struct sq_plan *ret,
+                 struct squall_error *err) SQUALL_CHECK;
+/* Items are in C order of their chunks. False: nothing is selected of this chunk (long steps over short chunks). */
+bool sq_plan_item_at(const struct sq_plan *plan, size_t index, struct sq_plan_item *ret);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "engine/scatter.h"
 #include "sys/cpu.h"
+#include "sys/stream_copy.h"
 #include <math.h>
 #include <string.h>
 
@@ -67,37 +68,55 @@ static void copy_line(uint64_t count, size_t size_bytes, const uint8_t *src, int
     }
 }
 
-void sq_scatter_copy(unsigned rank, const uint64_t *count, size_t size_bytes, const void *src, const int64_t *src_strides, void *dst,
-                     const int64_t *dst_strides)
+typedef void copy_function(uint64_t count, size_t size_bytes, const uint8_t *src, int64_t src_stride, uint8_t *dst, int64_t dst_stride);
+
+/* Lines shorter than this have too few whole cache lines to gain. */
+enum { STREAM_BYTES = 256 };
+
+static void stream_line(uint64_t count, size_t size_bytes, const uint8_t *src, int64_t src_stride, uint8_t *dst, int64_t dst_stride)
 {
-    for (unsigned d = 0; d < rank; d++)
-        if (count[d] == 0)
-            return;
-    const struct box b = merged(rank, count, size_bytes, src_strides, dst_strides);
-    if (b.rank == 0) {
-        memcpy(dst, src, b.size_bytes);
+    for (uint64_t i = 0; i < count; i++, src += src_stride, dst += dst_stride)
+        sq_stream_copy(dst, src, size_bytes);
+}
+
+/* Call copy for every line: the innermost dimension, or the whole box where that is one run. */
+static void copy_lines(const struct box *b, const uint8_t *from, uint8_t *to, copy_function *copy)
+{
+    if (b->rank == 0) {
+        copy(1, b->size_bytes, from, 0, to, 0);
         return;
     }
-    const unsigned inner = b.rank - 1;
-    const uint8_t *from = src;
-    uint8_t *to = dst;
+    const unsigned inner = b->rank - 1;
     uint64_t at[SQUALL_RANK_MAX] = {0};
     for (;;) {
-        copy_line(b.count[inner], b.size_bytes, from, b.src_stride[inner], to, b.dst_stride[inner]);
+        copy(b->count[inner], b->size_bytes, from, b->src_stride[inner], to, b->dst_stride[inner]);
         unsigned d = inner;
         for (;;) { /* the next index of the outer dimensions, the last of them fastest */
             if (d == 0)
                 return;
             d--;
-            from += b.src_stride[d];
-            to += b.dst_stride[d];
-            if (++at[d] < b.count[d])
+            from += b->src_stride[d];
+            to += b->dst_stride[d];
+            if (++at[d] < b->count[d])
                 break;
-            from -= (int64_t)b.count[d] * b.src_stride[d];
-            to -= (int64_t)b.count[d] * b.dst_stride[d];
+            from -= (int64_t)b->count[d] * b->src_stride[d];
+            to -= (int64_t)b->count[d] * b->dst_stride[d];
             at[d] = 0;
         }
     }
+}
+
+void sq_scatter_copy(unsigned rank, const uint64_t *count, size_t size_bytes, const void *src, const int64_t *src_strides, void *dst,
+                     const int64_t *dst_strides, enum sq_scatter_target target)
+{
+    for (unsigned d = 0; d < rank; d++)
+        if (count[d] == 0)
+            return;
+    const struct box b = merged(rank, count, size_bytes, src_strides, dst_strides);
+    bool stream = target == SQ_SCATTER_BEYOND_CACHES && b.size_bytes >= STREAM_BYTES;
+    copy_lines(&b, src, dst, stream ? stream_line : copy_line);
+    if (stream)
+        sq_stream_copy_done();
 }
 
 /* ---- fill ------------------------------------------------------------------------------------------------------------------------- */

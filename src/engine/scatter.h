@@ -40,12 +40,15 @@ float sq_half_to_float(uint16_t half);
  */
 void sq_scatter_coarsen(enum squall_type type, const void *src, size_t rows, size_t columns, unsigned fy, unsigned fx, void *dst);
 
+/* What happens to the destination next: it is used while it is hot, or it is part of something larger than the caches are. */
+enum sq_scatter_target { SQ_SCATTER_INTO_CACHES, SQ_SCATTER_BEYOND_CACHES };
+
 /*
  * Copy a box of `rank` dimensions, element size_bytes (any), source and destination each with byte strides; contiguous inner
  * dimensions are merged, so that a plain box is one memcpy.
  */
 void sq_scatter_copy(unsigned rank, const uint64_t *count, size_t size_bytes, const void *src, const int64_t *src_strides, void *dst,
-                     const int64_t *dst_strides);
+                     const int64_t *dst_strides, enum sq_scatter_target target);
 
 /* Fill count elements of size_bytes with the one at value. */
 void sq_scatter_fill(void *dst, size_t count, size_t size_bytes, const void *value);

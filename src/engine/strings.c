@@ -45,7 +45,7 @@ void sq_strings_clear(unsigned rank, const uint64_t *count, void *box, const int
 {
     static const int64_t STAND_STILL[SQUALL_RANK_MAX];
     static const char *const NOTHING;
-    sq_scatter_copy(rank, count, sizeof NOTHING, &NOTHING, STAND_STILL, box, strides);
+    sq_scatter_copy(rank, count, sizeof NOTHING, &NOTHING, STAND_STILL, box, strides, SQ_SCATTER_INTO_CACHES);
 }
 
 void sq_strings_free(unsigned rank, const uint64_t *count, void *box, const int64_t *strides)

@@ -8,8 +8,8 @@
 static void worker_free(struct sq_worker *w)
 {
     w->ops->scratch_free(w->scratch);
-    sq_pages_free(w->raw, w->raw_bytes);
-    sq_pages_free(w->chunk, w->chunk_bytes);
+    sq_pages_free(w->raw, w->raw_capacity);
+    sq_pages_free(w->chunk, w->chunk_capacity);
     sq_free(w);
 }
 
@@ -70,6 +70,15 @@ void sq_worker_give_back(const struct squall_array *a, struct sq_worker *w)
         push(a->dataset, w, w);
 }
 
+void sq_worker_add_speed(struct sq_worker *w, struct sq_worker *from)
+{
+    w->speed.bytes += from->speed.bytes;
+    w->speed.read_seconds += from->speed.read_seconds;
+    w->speed.decode_seconds += from->speed.decode_seconds;
+    w->speed.scatter_seconds += from->speed.scatter_seconds;
+    from->speed = (struct squall_speed){0};
+}
+
 static void *grown(void **buffer, size_t *buffer_bytes, size_t size_bytes)
 {
     if (size_bytes == 0)
@@ -89,10 +98,10 @@ static void *grown(void **buffer, size_t *buffer_bytes, size_t size_bytes)
 
 void *sq_worker_raw(struct sq_worker *w, size_t size_bytes)
 {
-    return grown(&w->raw, &w->raw_bytes, size_bytes);
+    return grown(&w->raw, &w->raw_capacity, size_bytes);
 }
 
 void *sq_worker_chunk(struct sq_worker *w, size_t size_bytes)
 {
-    return grown(&w->chunk, &w->chunk_bytes, size_bytes);
+    return grown(&w->chunk, &w->chunk_capacity, size_bytes);
 }

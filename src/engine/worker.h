@@ -12,7 +12,7 @@ struct sq_worker {
     const struct sq_array_ops *ops; /* whose scratch it is */
     void *scratch;
     void *raw, *chunk; /* grown as needed */
-    size_t raw_bytes, chunk_bytes;
+    size_t raw_capacity, chunk_capacity;
     struct squall_speed speed; /* of the read that it serves; seconds only where that is timed */
 };
 
@@ -20,6 +20,9 @@ struct sq_worker {
 struct sq_worker *sq_worker_take(const struct squall_array *a);
 void sq_worker_give_back(const struct squall_array *a, struct sq_worker *worker); /* NULL is accepted */
 void sq_workers_free(struct sq_worker *list);
+
+/* What another thread did counts as this worker's, who has it no more. */
+void sq_worker_add_speed(struct sq_worker *worker, struct sq_worker *from);
 
 /* At least size_bytes, content undefined; NULL: out of memory. */
 void *sq_worker_raw(struct sq_worker *worker, size_t size_bytes);

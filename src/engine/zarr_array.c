@@ -5,6 +5,7 @@
 #include "engine/zarr_array.h"
 #include "array/dtype.h"
 #include "base/error_internal.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "codec/codec.h"
 #include "format/zarr/zarr.h"
@@ -141,17 +142,18 @@ static int decode_fixed_texts(const struct sq_zarr_array *z, struct scratch *s, 
     return 0;
 }
 
-static int decode(const struct squall_array *a, void *scratch, const struct sq_location *where, const void *bytes, size_t size, void *dst,
-                  size_t dst_size, struct squall_error *err)
+static int decode(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
+                  size_t size, void *dst, size_t dst_size, struct squall_error *err)
 {
     (void)where;
     const struct sq_zarr_array *z = zarr_array(a)->description;
+    const struct sq_codec_chain *codecs = z->codecs;
     struct scratch *s = scratch;
     if (z->text_characters)
         return decode_fixed_texts(z, s, bytes, size, dst, dst_size / sizeof(char *), err);
     if (z->type == SQUALL_STRING)
-        return sq_codec_decode_strings(z->codecs, s->codecs, bytes, size, dst, dst_size / sizeof(char *), err);
-    return sq_codec_decode(z->codecs, s->codecs, 1, bytes, size, dst, dst_size, err);
+        return sq_codec_decode_strings(codecs, s->codecs, bytes, size, dst, dst_size / sizeof(char *), err);
+    return sq_codec_decode(codecs, s->codecs, threads, bytes, size, dst, dst_size, err);
 }
 
 /* Sizes of the files in a folder and below, but for metadata and hidden files. */
@@ -211,6 +213,16 @@ static int json_text(const struct sq_json *value, char **ret, struct squall_erro
     return *ret ? 0 : sq_error_memory(err, 1);
 }
 
+/* Two arrays that decode the same bytes to other elements differ in this. */
+static uint64_t decoded_id(const struct sq_zarr_array *z)
+{
+    const char *codecs = sq_codec_chain_identity(z->codecs);
+    struct sq_hash id = sq_hash_bytes(codecs, strlen(codecs));
+    id = sq_hash_more(id, &z->type, sizeof z->type);
+    id = sq_hash_more(id, z->chunks, z->rank * sizeof *z->chunks);
+    return id.low ? id.low : 1;
+}
+
 static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *description, struct squall_error *err)
 {
     struct zarr_array *z = sq_alloc_zero(1, sizeof *z);
@@ -227,7 +239,9 @@ static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *desc
         return status;
     }
     bool strings = description->type == SQUALL_STRING;
-    z->base.plain = !strings && description->codecs && sq_codec_chain_is_plain(description->codecs);
+    const struct sq_codec_chain *codecs = description->codecs;
+    z->base.plain = !strings && codecs && sq_codec_chain_is_plain(codecs);
+    z->base.decoded_id = codecs && !strings ? decoded_id(description) : 0;
     z->base.fill = strings ? (const void *)&z->fill_text : description->fill;
     z->base.info = (struct squall_array_info){
         .name = description->name[0] ? description->name : sq_path_name(description->folder),

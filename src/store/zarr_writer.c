@@ -320,7 +320,8 @@ static void gather_chunk(struct array_writer *w, const uint64_t *chunk, const vo
     }
     if (!whole)
         fill_chunk(w);
-    sq_scatter_copy(a->rank, count, w->element_bytes, (const uint8_t *)values + offset, src_strides, w->chunk, dst_strides);
+    sq_scatter_copy(a->rank, count, w->element_bytes, (const uint8_t *)values + offset, src_strides, w->chunk, dst_strides,
+                    SQ_SCATTER_INTO_CACHES);
 }
 
 static int encode_chunk(struct array_writer *w, size_t *ret_size, struct squall_error *err)

@@ -85,9 +85,10 @@ static void *scratch_new(const struct squall_array *a)
     return scratch;
 }
 
-static int decode(const struct squall_array *a, void *scratch, const struct sq_location *where, const void *bytes, size_t size, void *dst,
-                  size_t dst_size, struct squall_error *err)
+static int decode(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
+                  size_t size, void *dst, size_t dst_size, struct squall_error *err)
 {
+    (void)threads;
     struct fake *f = fake_of(a);
     f->decodes++;
     *(char *)scratch = 1; /* two threads with one scratch are a data race that the sanitizer sees */

@@ -341,10 +341,10 @@ static size_t random_layout(unsigned rank, const uint64_t *count, size_t size_by
 static void any_box_is_copied_as_its_definition_says(void **state)
 {
     (void)state;
-    static const size_t sizes[] = {1, 2, 3, 4, 8, 12, 16};
+    static const size_t sizes[] = {1, 2, 3, 4, 8, 12, 16, 300, 1000};
     for (int round = 0; round < 3000; round++) {
         unsigned rank = (unsigned)(random_bits() % 5);
-        size_t size_bytes = sizes[random_bits() % 7];
+        size_t size_bytes = sizes[random_bits() % 9];
         uint64_t count[4];
         int64_t src_strides[4], dst_strides[4];
         for (unsigned d = 0; d < rank; d++)
@@ -355,7 +355,8 @@ static void any_box_is_copied_as_its_definition_says(void **state)
         uint8_t *src = malloc(src_bytes), *dst = calloc(dst_bytes, 1), *expected = calloc(dst_bytes, 1);
         for (size_t i = 0; i < src_bytes; i++)
             src[i] = (uint8_t)random_bits();
-        sq_scatter_copy(rank, count, size_bytes, src + src_start, src_strides, dst + dst_start, dst_strides);
+        sq_scatter_copy(rank, count, size_bytes, src + src_start, src_strides, dst + dst_start, dst_strides,
+                        round % 2 ? SQ_SCATTER_INTO_CACHES : SQ_SCATTER_BEYOND_CACHES);
         copy_by_definition(rank, count, size_bytes, src + src_start, src_strides, expected + dst_start, dst_strides);
         assert_memory_equal(dst, expected, dst_bytes);
         free(src), free(dst), free(expected);

@@ -1,0 +1,324 @@
+/*
+ * One chunk into the destination: fetch → decode → scatter. Each byte is touched as rarely as can be: a chunk whose box is a run of
+ * bytes in the destination is decoded, or read from the file, straight into it; only otherwise it goes through the worker's buffer.
+ */
+#include "array/dtype.h"
+#include "base/checked.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "engine/chunk_cache.h"
+#include "engine/reading.h"
+#include "engine/scatter.h"
+#include "engine/strings.h"
+#include "sys/file.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+/* Stored bytes are read in pieces that stay in the processor's own cache until they are scattered. */
+enum { PIECE_BYTES = 256 << 10 };
+/* A box that is at most this part of its chunk is likely to have neighbours that are read next. */
+enum { SMALL_PART = 4 };
+
+double sq_reading_clock(const struct sq_reading *r)
+{
+    struct timespec t = {0};
+    if (r->timed)
+        clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+const char *sq_passage_source_name(const struct sq_passage *p)
+{
+    return p->where.source ? sq_source_name(p->where.source) : p->where.path ? p->where.path : "memory";
+}
+
+/* Is a box with these counts and strides one run of packed elements, in C order? */
+static bool is_one_run(unsigned rank, const uint64_t *count, const int64_t *strides, size_t element_bytes)
+{
+    int64_t packed = (int64_t)element_bytes;
+    for (unsigned d = rank; d-- > 0;) {
+        if (count[d] > 1 && strides[d] != packed)
+            return false;
+        packed *= (int64_t)count[d];
+    }
+    return true;
+}
+
+int sq_passage_init(struct sq_passage *p, const struct sq_reading *r, uint8_t *to, struct sq_worker *worker, struct squall_error *err)
+{
+    const unsigned rank = r->plan.rank;
+    int64_t stride = (int64_t)r->element_bytes;
+    p->reading = r;
+    p->worker = worker;
+    p->where = (struct sq_location){0};
+    p->file = (struct sq_file_identity){0};
+    p->fd = -1;
+    p->to = to;
+    p->offset = 0;
+    p->box_bytes = r->element_bytes;
+    p->whole = true;
+    p->threads = 1;
+    for (unsigned d = rank; d-- > 0;) {
+        p->strides[d] = stride * (int64_t)r->plan.selection.step[d];
+        p->offset += p->item.first[d] * (uint64_t)stride;
+        p->to += (int64_t)p->item.to[d] * r->strides[d];
+        p->box_bytes *= (size_t)p->item.count[d];
+        p->whole = p->whole && p->item.count[d] == p->item.extent[d];
+        if (!sq_mul_i64(stride, (int64_t)p->item.extent[d], &stride))
+            return sq_error(err, SQUALL_ENOMEM, "a chunk does not fit into memory");
+    }
+    p->chunk_bytes = (size_t)stride;
+    p->one_run = is_one_run(rank, p->item.count, r->strides, r->element_bytes);
+    return 0;
+}
+
+/* ---- fetch ------------------------------------------------------------------------------------------------------------------------ */
+
+int sq_passage_open(struct sq_passage *p, struct squall_error *err)
+{
+    struct sq_location *where = &p->where;
+    const struct squall_array *a = p->reading->array;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    if (where->source || where->state != SQ_CHUNK_PRESENT)
+        return 0;
+    int status = sq_file_open(where->path, &p->fd, &p->file, &reason);
+    if (reason.os_errno == ENOENT && a->ops->absent) {
+        SQ_TRY(a->ops->absent(a, where, err));
+        where->state = SQ_CHUNK_MISSING;
+        return 0;
+    }
+    if (status && err)
+        *err = reason;
+    if (status)
+        return status;
+    if (where->identity && !sq_file_identity_same(&p->file, where->identity))
+        return sq_error(err, SQUALL_EIO, "%s changed since it was opened; open it again", where->path);
+    if (where->size_bytes == UINT64_MAX)
+        where->size_bytes = where->offset <= p->file.size_bytes ? p->file.size_bytes - where->offset : 0;
+    return 0;
+}
+
+int sq_passage_fetch(const struct sq_passage *p, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err)
+{
+    const struct sq_location *where = &p->where;
+    double begin = sq_reading_clock(p->reading);
+    int status = where->source ? sq_source_read(where->source, where->offset + at, dst, size_bytes, err)
+                               : sq_file_read_at(p->fd, where->path, where->offset + at, dst, size_bytes, err);
+    p->worker->speed.bytes += size_bytes;
+    p->worker->speed.read_seconds += sq_reading_clock(p->reading) - begin;
+    return status;
+}
+
+static int too_large(const struct sq_passage *p, uint64_t size_bytes, struct squall_error *err)
+{
+    return sq_error(err, SQUALL_ENOMEM, "%s: a chunk needs %" PRIu64 " bytes of memory, more than the %" PRIu64 " that a thread may use",
+                    sq_passage_source_name(p), size_bytes, p->reading->memory_bytes);
+}
+
+/* ---- scatter ---------------------------------------------------------------------------------------------------------------------- */
+
+/* from: the first selected element. */
+static void scatter(const struct sq_passage *p, const void *from)
+{
+    const struct sq_reading *r = p->reading;
+    double begin = sq_reading_clock(r);
+    sq_scatter_copy(r->plan.rank, p->item.count, r->element_bytes, from, p->strides, p->to, r->strides, r->target);
+    p->worker->speed.scatter_seconds += sq_reading_clock(r) - begin;
+}
+
+/* What was scattered belongs to the array, not to the reader. */
+static int own_strings(const struct sq_passage *p, struct squall_error *err)
+{
+    const struct sq_reading *r = p->reading;
+    return r->array->info.type == SQUALL_STRING ? sq_strings_own(r->plan.rank, p->item.count, p->to, r->strides, err) : 0;
+}
+
+static int fill_box(const struct sq_passage *p, struct squall_error *err)
+{
+    static const int64_t STAND_STILL[SQUALL_RANK_MAX];
+    const struct sq_reading *r = p->reading;
+    if (p->one_run)
+        sq_scatter_fill(p->to, p->box_bytes / r->element_bytes, r->element_bytes, r->array->fill);
+    else
+        sq_scatter_copy(r->plan.rank, p->item.count, r->element_bytes, r->array->fill, STAND_STILL, p->to, r->strides, r->target);
+    return own_strings(p, err);
+}
+
+static int read_inline(const struct sq_passage *p, struct squall_error *err)
+{
+    scatter(p, (const uint8_t *)p->where.elements + p->offset);
+    return own_strings(p, err);
+}
+
+/* ---- stored bytes that are the chunk's -------------------------------------------------------------------------------------------- */
+
+/* A part of the box: dimensions from d on, with `count` of dimension d; the first element lies at byte `at` of the chunk. */
+struct piece {
+    unsigned d;
+    uint64_t count;
+    uint64_t at;
+    uint8_t *to;
+};
+
+/* From the first selected element of the piece to the end of the last. */
+static uint64_t piece_span(const struct sq_passage *p, const struct piece *piece)
+{
+    uint64_t span = p->reading->element_bytes;
+    for (unsigned d = piece->d; d < p->reading->plan.rank; d++)
+        span += ((d == piece->d ? piece->count : p->item.count[d]) - 1) * (uint64_t)p->strides[d];
+    return span;
+}
+
+static int read_piece(const struct sq_passage *p, const struct piece *piece, uint64_t span, struct squall_error *err)
+{
+    const struct sq_reading *r = p->reading;
+    const unsigned d = piece->d, rank = r->plan.rank - d;
+    uint64_t count[SQUALL_RANK_MAX];
+    memcpy(count, p->item.count + d, rank * sizeof *count);
+    if (rank > 0)
+        count[0] = piece->count;
+    uint64_t bytes = r->element_bytes;
+    for (unsigned i = 0; i < rank; i++)
+        bytes *= count[i];
+    if (bytes == span && is_one_run(rank, count, r->strides + d, r->element_bytes))
+        return sq_passage_fetch(p, piece->at, piece->to, (size_t)span, err);
+    if (span > r->memory_bytes)
+        return too_large(p, span, err);
+    void *raw = sq_worker_raw(p->worker, (size_t)span);
+    if (!raw)
+        return sq_error_memory(err, span);
+    SQ_TRY(sq_passage_fetch(p, piece->at, raw, (size_t)span, err));
+    double begin = sq_reading_clock(r);
+    sq_scatter_copy(rank, count, r->element_bytes, raw, p->strides + d, piece->to, r->strides + d, r->target);
+    p->worker->speed.scatter_seconds += sq_reading_clock(r) - begin;
+    return 0;
+}
+
+/* Cut the piece along its first dimensions until it is small, or one run at both ends. */
+static int read_pieces(const struct sq_passage *p, const struct piece *whole, struct squall_error *err)
+{
+    const struct sq_reading *r = p->reading;
+    const unsigned d = whole->d;
+    uint64_t span = piece_span(p, whole);
+    bool direct = p->one_run && span == p->box_bytes && d == 0;
+    if (d >= r->plan.rank || span <= PIECE_BYTES || direct)
+        return read_piece(p, whole, span, err);
+    uint64_t stride = (uint64_t)p->strides[d], together = stride > 0 ? PIECE_BYTES / stride : whole->count;
+    for (uint64_t i = 0; i < whole->count;) {
+        uint64_t left = whole->count - i;
+        struct piece part = {.d = d, .count = together < left ? together : left, .at = whole->at + i * stride, .to = whole->to};
+        part.to += (int64_t)i * r->strides[d];
+        if (together > 0) {
+            SQ_TRY(read_piece(p, &part, piece_span(p, &part), err));
+        } else {
+            part.d = d + 1;
+            part.count = part.d < r->plan.rank ? p->item.count[part.d] : 1;
+            SQ_TRY(read_pieces(p, &part, err));
+        }
+        i += together > 0 ? part.count : 1;
+    }
+    return 0;
+}
+
+static int read_plain(struct sq_passage *p, const void *stored, struct squall_error *err)
+{
+    if (p->where.size_bytes != p->chunk_bytes)
+        return sq_error(err, SQUALL_ECORRUPT, "%s: %" PRIu64 " bytes, but a chunk has %zu", sq_passage_source_name(p), p->where.size_bytes,
+                        p->chunk_bytes);
+    if (stored) {
+        scatter(p, (const uint8_t *)stored + p->offset);
+        return 0;
+    }
+    const struct piece whole = {.count = p->reading->plan.rank ? p->item.count[0] : 1, .at = p->offset, .to = p->to};
+    return read_pieces(p, &whole, err);
+}
+
+/* ---- decode ----------------------------------------------------------------------------------------------------------------------- */
+
+/* All that is stored of the chunk, in the worker's buffer unless it is in memory already. NULL: told in err. */
+static const void *fetch_whole(const struct sq_passage *p, const void *stored, int *ret_status, struct squall_error *err)
+{
+    *ret_status = 0;
+    if (stored)
+        return stored;
+    void *raw = sq_worker_raw(p->worker, (size_t)p->where.size_bytes);
+    *ret_status = raw ? sq_passage_fetch(p, 0, raw, (size_t)p->where.size_bytes, err) : sq_error_memory(err, p->where.size_bytes);
+    return *ret_status ? NULL : raw;
+}
+
+static int decode(struct sq_passage *p, const void *stored, void *dst, struct squall_error *err)
+{
+    const struct squall_array *a = p->reading->array;
+    int status;
+    const void *raw = fetch_whole(p, stored, &status, err);
+    if (!raw)
+        return status;
+    double begin = sq_reading_clock(p->reading);
+    status = a->ops->decode(a, p->worker->scratch, p->threads, &p->where, raw, (size_t)p->where.size_bytes, dst, p->chunk_bytes, err);
+    p->worker->speed.decode_seconds += sq_reading_clock(p->reading) - begin;
+    return status ? sq_error_within(err, status, "%s", sq_passage_source_name(p)) : 0;
+}
+
+/* Is the chunk worth keeping, decoded? Only what has an identity can be found again. */
+static bool is_worth_keeping(const struct sq_passage *p)
+{
+    const struct squall_array *a = p->reading->array;
+    return a->decoded_id && p->fd >= 0 && p->box_bytes <= p->chunk_bytes / SMALL_PART;
+}
+
+static struct sq_cache_key cache_key(const struct sq_passage *p)
+{
+    return (struct sq_cache_key){.file = p->file, .offset = p->where.offset, .decoded_id = p->reading->array->decoded_id};
+}
+
+static bool read_cached(const struct sq_passage *p)
+{
+    struct sq_chunk_cache *cache = p->reading->array->dataset->ctx->cache;
+    const struct sq_cache_key key = cache_key(p);
+    const void *chunk = sq_chunk_cache_pin(cache, &key, p->chunk_bytes);
+    if (!chunk)
+        return false;
+    scatter(p, (const uint8_t *)chunk + p->offset);
+    sq_chunk_cache_unpin(cache, chunk);
+    return true;
+}
+
+static int read_encoded(struct sq_passage *p, const void *stored, struct squall_error *err)
+{
+    const struct sq_reading *r = p->reading;
+    const bool strings = r->array->info.type == SQUALL_STRING;
+    /* a decoder that fails leaves anything where it wrote, and whoever frees strings must not meet that */
+    bool direct = p->whole && p->one_run && !strings, keep = !direct && is_worth_keeping(p);
+    uint64_t buffers;
+    if (!sq_add_u64(p->where.size_bytes, direct ? 0 : p->chunk_bytes, &buffers) || buffers > r->memory_bytes)
+        return too_large(p, buffers, err);
+    if (direct)
+        return decode(p, stored, p->to, err);
+    if (keep && read_cached(p))
+        return 0;
+    void *chunk = sq_worker_chunk(p->worker, p->chunk_bytes);
+    if (!chunk)
+        return sq_error_memory(err, p->chunk_bytes);
+    SQ_TRY(decode(p, stored, chunk, err));
+    scatter(p, (uint8_t *)chunk + p->offset);
+    if (strings) {
+        uint64_t elements = p->chunk_bytes / r->element_bytes;
+        sq_strings_clear(r->plan.rank, p->item.count, (uint8_t *)chunk + p->offset, p->strides);
+        sq_strings_free(1, &elements, chunk, &(int64_t){sizeof(char *)});
+    } else if (keep) {
+        const struct sq_cache_key key = cache_key(p);
+        sq_chunk_cache_give(r->array->dataset->ctx->cache, &key, p->chunk_bytes, &p->worker->chunk, &p->worker->chunk_capacity);
+    }
+    return 0;
+}
+
+int sq_passage_read(struct sq_passage *p, const void *stored, struct squall_error *err)
+{
+    if (p->where.state == SQ_CHUNK_INLINE)
+        return read_inline(p, err);
+    if (p->where.state == SQ_CHUNK_MISSING)
+        return fill_box(p, err);
+    return p->reading->array->plain ? read_plain(p, stored, err) : read_encoded(p, stored, err);
+}

@@ -1,0 +1,61 @@
+/*
+ * One read and its chunks on their way, for the files that make it: read.c (which chunks, on which threads), chunk_read.c (a chunk), and
+ * shard_read.c (the chunks of a shard).
+ */
+#ifndef SQ_ENGINE_READING_H
+#define SQ_ENGINE_READING_H
+
+#include "engine/array.h"
+#include "engine/plan.h"
+#include "engine/scatter.h"
+#include "engine/worker.h"
+
+struct sq_reading {
+    struct squall_array *array;
+    struct sq_plan plan; /* over chunks that lie for themselves, or shards */
+    uint8_t *dst;
+    int64_t strides[SQUALL_RANK_MAX]; /* of dst */
+    size_t element_bytes;             /* in memory; of strings: a pointer */
+    uint64_t memory_bytes;            /* that one worker's buffers may take */
+    struct sq_worker **workers;       /* one for each thread */
+    enum sq_scatter_target target;
+    unsigned inner_threads; /* that may work on one item */
+    bool timed;
+};
+
+/* One chunk on its way: where its bytes come from, which box of it is wanted and where that goes. */
+struct sq_passage {
+    const struct sq_reading *reading;
+    struct sq_worker *worker;
+    struct sq_plan_item item;
+    struct sq_location where;
+    struct sq_file_identity file;     /* of where.path, once it is open */
+    int fd;                           /* the same */
+    int64_t strides[SQUALL_RANK_MAX]; /* bytes between selected elements of the chunk */
+    size_t offset;                    /* of the first selected element in the chunk, bytes */
+    size_t chunk_bytes;               /* of the whole chunk in memory */
+    size_t box_bytes;                 /* of the selected elements */
+    uint8_t *to;                      /* where that goes */
+    bool whole;                       /* the box is the chunk */
+    bool one_run;                     /* the box is one run of bytes in the destination */
+    unsigned threads;                 /* for the decoder */
+};
+
+/* For p->item, whose box goes to the destination at `to`. SQUALL_ENOMEM: such a chunk cannot be held in memory. */
+int sq_passage_init(struct sq_passage *p, const struct sq_reading *r, uint8_t *to, struct sq_worker *worker,
+                    struct squall_error *err) SQUALL_CHECK;
+/* Open the chunk's (or shard's) own file, where it has one, and find its size. Or that it is missing: where.state says so. */
+int sq_passage_open(struct sq_passage *p, struct squall_error *err) SQUALL_CHECK;
+/* size_bytes of what is stored at p->where, from its byte `at` on. */
+int sq_passage_fetch(const struct sq_passage *p, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
+/* What is open, or missing, or inline: read it into the destination. stored: its bytes, where they are in memory; else NULL. */
+int sq_passage_read(struct sq_passage *p, const void *stored, struct squall_error *err) SQUALL_CHECK;
+const char *sq_passage_source_name(const struct sq_passage *p);
+
+/* The chunks of a shard; shard: the passage of the whole shard, open. */
+int sq_shard_read(struct sq_passage *shard, struct squall_error *err) SQUALL_CHECK;
+
+/* Before and behind a timed piece of work. */
+double sq_reading_clock(const struct sq_reading *r);
+
+#endif

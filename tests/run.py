@@ -105,16 +105,16 @@ def fuzz(tally, seconds_each):
     report(tally, "fuzzing", (passed, failed, 0), time.monotonic() - start, output)
 
 
-def python_tests(tally, long):
+def python_tests(tally, long, name, python, tests):
     start = time.monotonic()
     junit = ROOT / "build" / "pytest.xml"
     junit.unlink(missing_ok=True)
     select = [] if long else ["-m", "not long"]
     env = dict(os.environ, SQUALL=str(ROOT / "build" / "squall"))
     in_parallel = ["-n", "auto", "--dist", "loadfile"]
-    done = run([BIN / "python", "-m", "pytest", "-q", *in_parallel, f"--junit-xml={junit}", *select, "tests/python"], env=env)
+    done = run([python, "-m", "pytest", "-q", *in_parallel, f"--junit-xml={junit}", *select, *tests], env=env)
     if not junit.exists():
-        return report(tally, "Python tests", (0, 1, 0), time.monotonic() - start, done.stdout)
+        return report(tally, name, (0, 1, 0), time.monotonic() - start, done.stdout)
     passed, failed, skipped, reasons = junit_counts(junit)
     output = done.stdout
     for reason in sorted(set(reasons)):
@@ -124,7 +124,7 @@ def python_tests(tally, long):
         failed += len(without_data)
         skipped -= len(without_data)
         output += "\nwhere CI runs, the tests with real files must not be skipped\n"
-    report(tally, "Python tests", (passed, failed, skipped), time.monotonic() - start, output)
+    report(tally, name, (passed, failed, skipped), time.monotonic() - start, output)
 
 
 def main():
@@ -136,7 +136,11 @@ def main():
     c_tests(tally, "build-asan")
     c_tests(tally, "build-tsan", THREADED)
     fuzz(tally, 600 if a.long else 8)
-    python_tests(tally, a.long)
+    python_tests(tally, a.long, "Python tests", BIN / "python", ["tests/python"])
+    newest = ROOT / ".venv-newest" / "bin" / "python"
+    if newest.exists():  # the package, built once, under another Python and zarr-python
+        package = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("tests/python/test_package_*.py"))]
+        python_tests(tally, a.long, "Python package, newest", newest, package)
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed else 0
 

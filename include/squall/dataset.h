@@ -16,6 +16,7 @@ struct squall_dataset_info {
     const char *attributes; /* a JSON object */
     int is_array;           /* the path is one array, not a group of them */
     size_t array_count;
+    size_t group_count;   /* below the root: squall_dataset_group */
     size_t problem_count; /* what could not be read, or was left out: squall_dataset_problem */
 };
 
@@ -25,6 +26,14 @@ void squall_dataset_close(squall_dataset *ds);
 struct squall_dataset_info squall_dataset_info(const squall_dataset *ds);
 
 squall_array *squall_dataset_array_at(const squall_dataset *ds, size_t index); /* index < array_count, in the dataset's order */
+
+/* A group that says something of itself; "a/b" may lie in an "a" that does not. Pointers live as long as the dataset. */
+struct squall_group_info {
+    const char *name;       /* path within the dataset */
+    const char *attributes; /* a JSON object */
+};
+struct squall_group_info squall_dataset_group(const squall_dataset *ds, size_t index); /* index < group_count */
+
 /* SQUALL_ENOTFOUND names what there is. The array belongs to the dataset. */
 int squall_dataset_array(const squall_dataset *ds, const char *name, squall_array **ret, struct squall_error *err) SQUALL_CHECK;
 const char *squall_dataset_problem(const squall_dataset *ds, size_t index); /* one line each */

@@ -69,6 +69,28 @@ static PyObject *get_names(PyObject *self, void *unused)
     return names;
 }
 
+static PyObject *text_of(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
+}
+
+static PyObject *get_groups(PyObject *self, void *unused)
+{
+    (void)unused;
+    const squall_dataset *ds = ((struct sq_py_dataset *)self)->dataset;
+    size_t count = squall_dataset_info(ds).group_count;
+    PyObject *groups = PyDict_New();
+    for (size_t i = 0; groups && i < count; i++) {
+        struct squall_group_info info = squall_dataset_group(ds, i);
+        PyObject *name = text_of(info.name), *attributes = text_of(info.attributes);
+        if (!name || !attributes || PyDict_SetItem(groups, name, attributes) < 0)
+            Py_CLEAR(groups);
+        Py_XDECREF(name);
+        Py_XDECREF(attributes);
+    }
+    return groups;
+}
+
 static PyObject *get_problems(PyObject *self, void *unused)
 {
     (void)unused;
@@ -120,6 +142,7 @@ static PyGetSetDef members[] = {
     {"path", get_path, NULL, "as it was given", NULL},
     {"format", get_format, NULL, "\"zarr v3\", \"grib\", …", NULL},
     {"names", get_names, NULL, "of the arrays, as paths within the dataset", NULL},
+    {"groups", get_groups, NULL, "groups below the root: name → attributes, JSON", NULL},
     {"attributes", get_attributes, NULL, "JSON", NULL},
     {"problems", get_problems, NULL, "what could not be read, a line each", NULL},
     {"is_array", get_is_array, NULL, "is the path one array, not a group of them?", NULL},

@@ -40,11 +40,14 @@ class _Tree:
 
     def __init__(self, dataset):
         self.dataset = dataset
-        self.arrays, self.groups = {"": {}}, {"": {}}
+        self.arrays, self.groups, self.attributes = {"": {}}, {"": {}}, dataset.groups
+        self.attributes[""] = dataset.attributes
         for name in dataset.names:
             group, _, last = name.rpartition("/")
             self._add(group)
             self.arrays[group][last] = True
+        for name in self.attributes:
+            self._add(name)
 
     def _add(self, group):
         if group not in self.groups:
@@ -83,7 +86,7 @@ class Group(Mapping):
         try:
             return self._attrs
         except AttributeError:
-            self._attrs = Attributes({} if self._name else json.loads(self._tree.dataset.attributes))
+            self._attrs = Attributes(json.loads(self._tree.attributes.get(self._name, "{}")))
             return self._attrs
 
     @property

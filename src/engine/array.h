@@ -72,6 +72,8 @@ struct squall_dataset {
     bool is_array;    /* the path is one array */
     struct squall_array **arrays;
     size_t array_count, array_capacity;
+    struct squall_group_info *groups; /* whose texts are the dataset's */
+    size_t group_count, group_capacity;
     char **problems;
     size_t problem_count, problem_capacity;
     void *format_data;                        /* shared by the arrays: a GRIB cube, … */
@@ -82,6 +84,8 @@ struct squall_dataset {
 /* Help for formats: an empty dataset (squall_dataset_close); append an array (owned from then on, also where this fails); append a problem line (copied). */
 struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const char *path, const char *format, struct squall_error *err);
 int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squall_error *err) SQUALL_CHECK;
+/* name, attributes: copied, and owned (sq_free) */
+int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, struct squall_error *err) SQUALL_CHECK;
 int sq_dataset_add_problem(struct squall_dataset *ds, const char *line, struct squall_error *err) SQUALL_CHECK;
 
 #endif

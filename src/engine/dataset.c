@@ -56,6 +56,19 @@ int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squ
     return 0;
 }
 
+int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, struct squall_error *err)
+{
+    char *copy = sq_strdup(name);
+    int status = copy ? SQ_GROW(ds->groups, ds->group_capacity, ds->group_count + 1, err) : sq_error_memory(err, strlen(name));
+    if (status) {
+        sq_free(copy);
+        sq_free(attributes);
+        return status;
+    }
+    ds->groups[ds->group_count++] = (struct squall_group_info){copy, attributes};
+    return 0;
+}
+
 int sq_dataset_add_problem(struct squall_dataset *ds, const char *line, struct squall_error *err)
 {
     SQ_TRY(SQ_GROW(ds->problems, ds->problem_capacity, ds->problem_count + 1, err));
@@ -75,6 +88,11 @@ void squall_dataset_close(squall_dataset *ds)
     sq_free(ds->arrays);
     if (ds->format_data_free)
         ds->format_data_free(ds->format_data);
+    for (size_t i = 0; i < ds->group_count; i++) {
+        sq_free((char *)(uintptr_t)ds->groups[i].name);
+        sq_free((char *)(uintptr_t)ds->groups[i].attributes);
+    }
+    sq_free(ds->groups);
     for (size_t i = 0; i < ds->problem_count; i++)
         sq_free(ds->problems[i]);
     sq_free(ds->problems);
@@ -90,6 +108,7 @@ struct squall_dataset_info squall_dataset_info(const squall_dataset *ds)
         .attributes = ds->attributes ? ds->attributes : "{}",
         .is_array = ds->is_array,
         .array_count = ds->array_count,
+        .group_count = ds->group_count,
         .problem_count = ds->problem_count,
     };
 }
@@ -97,6 +116,11 @@ struct squall_dataset_info squall_dataset_info(const squall_dataset *ds)
 squall_array *squall_dataset_array_at(const squall_dataset *ds, size_t index)
 {
     return ds->arrays[index];
+}
+
+struct squall_group_info squall_dataset_group(const squall_dataset *ds, size_t index)
+{
+    return ds->groups[index];
 }
 
 const char *squall_dataset_problem(const squall_dataset *ds, size_t index)

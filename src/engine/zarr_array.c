@@ -279,6 +279,11 @@ static int fill_dataset(struct squall_dataset *ds, const char *path, struct squa
     ds->format = store->version == 3 ? "zarr v3" : "zarr v2";
     ds->is_array = store->array_count == 1 && store->arrays[0].name[0] == '\0';
     SQ_TRY(json_text(store->attributes, &ds->attributes, err));
+    for (size_t i = 0; i < store->group_count; i++) {
+        char *group_attributes;
+        SQ_TRY(json_text(store->groups[i].attributes, &group_attributes, err));
+        SQ_TRY(sq_dataset_add_group(ds, store->groups[i].name, group_attributes, err));
+    }
     for (size_t i = 0; i < store->problem_count; i++)
         SQ_TRY(sq_dataset_add_problem(ds, store->problems[i], err));
     for (size_t i = 0; i < store->array_count; i++)

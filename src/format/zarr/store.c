@@ -91,6 +91,22 @@ static int add_array(struct opening *o, const char *name, int version, const str
     return node_failed(o, name, status, &reason, err);
 }
 
+/* The root's attributes are the store's. */
+static int add_group(struct opening *o, const char *name, const struct sq_json *attributes, struct squall_error *err)
+{
+    struct sq_zarr_store *s = o->store;
+    if (!name[0])
+        return 0;
+    SQ_TRY(SQ_GROW(s->groups, s->group_capacity, s->group_count + 1, err));
+    struct sq_zarr_group *g = &s->groups[s->group_count];
+    *g = (struct sq_zarr_group){
+        .name = sq_strdup(name),
+        .attributes = sq_json_type(attributes) == SQ_JSON_OBJECT ? sq_json_share(attributes) : sq_json_new_object(),
+    };
+    s->group_count++;
+    return g->name && g->attributes ? 0 : sq_error_memory(err, strlen(name));
+}
+
 /* A v3 document that says what it is, in the version that it must have. */
 static int check_node(const struct sq_json *document, bool *ret_is_array, struct squall_error *err)
 {
@@ -117,28 +133,39 @@ static int visit_consolidated_v3(void *user, const char *key, const struct sq_js
                                        : sq_error(&reason, SQUALL_ECORRUPT, "its key leads out of the store");
     if (status)
         return node_failed(o, key, status, &reason, err);
-    return is_array ? add_array(o, key, 3, document, NULL, err) : 0;
+    return is_array ? add_array(o, key, 3, document, NULL, err) : add_group(o, key, sq_json_get(document, "attributes"), err);
 }
 
-/* One document of .zmetadata: "a/b/.zarray", whose attributes are beside it. */
+/* Is key that document of a node? Its length without it, and without the slash before it, is *ret_length. */
+static bool is_document(const char *key, const char *document, size_t *ret_length)
+{
+    size_t length = strlen(key), suffix = strlen(document);
+    if (length < suffix || strcmp(key + length - suffix, document) != 0 || (length > suffix && key[length - suffix - 1] != '/'))
+        return false;
+    *ret_length = length > suffix ? length - suffix - 1 : 0;
+    return true;
+}
+
+/* One document of .zmetadata: "a/b/.zarray" or "a/.zgroup", whose attributes are beside it. */
 static int visit_consolidated_v2(void *user, const char *key, const struct sq_json *document, struct squall_error *err)
 {
-    static const char SUFFIX[] = ".zarray";
     struct opening *o = ((void **)user)[0];
     const struct sq_json *metadata = ((void **)user)[1];
-    size_t length = strlen(key), suffix = sizeof SUFFIX - 1;
-    if (length < suffix || strcmp(key + length - suffix, SUFFIX) != 0 || (length > suffix && key[length - suffix - 1] != '/'))
+    size_t length;
+    bool is_array = is_document(key, ".zarray", &length);
+    if (!is_array && !is_document(key, ".zgroup", &length))
         return 0;
-    SQ_CLEANUP_FREE char *name = sq_strndup(key, length > suffix ? length - suffix - 1 : 0);
-    SQ_CLEANUP_FREE char *attributes = sq_format("%.*s.zattrs", (int)(length - suffix), key);
-    if (!name || !attributes)
+    SQ_CLEANUP_FREE char *name = sq_strndup(key, length);
+    SQ_CLEANUP_FREE char *attributes_key = sq_format("%.*s%s.zattrs", (int)length, key, length ? "/" : "");
+    if (!name || !attributes_key)
         return sq_error_memory(err, length);
-    if (length > suffix && !key_stays_inside(name)) {
+    if (length > 0 && !key_stays_inside(name)) {
         struct squall_error reason = SQUALL_ERROR_INIT;
         int status = sq_error(&reason, SQUALL_ECORRUPT, "its key leads out of the store");
         return node_failed(o, name, status, &reason, err);
     }
-    return add_array(o, name, 2, document, sq_json_get(metadata, attributes), err);
+    const struct sq_json *attributes = sq_json_get(metadata, attributes_key);
+    return is_array ? add_array(o, name, 2, document, attributes, err) : add_group(o, name, attributes, err);
 }
 
 /* Folders are read once, whatever links lead to them. */
@@ -205,7 +232,24 @@ static int walk_v3(struct opening *o, const char *name, const char *folder, unsi
     if (!document)
         return 0;
     SQ_TRY(check_node(document, &is_array, err));
-    return is_array ? add_array(o, name, 3, document, NULL, err) : walk_group(o, name, folder, depth, walk_v3, err);
+    if (is_array)
+        return add_array(o, name, 3, document, NULL, err);
+    SQ_TRY(add_group(o, name, sq_json_get(document, "attributes"), err));
+    return walk_group(o, name, folder, depth, walk_v3, err);
+}
+
+/* Damage to what is said of a group is not damage to what is in it. */
+static int add_group_v2(struct opening *o, const char *name, const char *folder, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *group = NULL;
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    int status = read_document(folder, ".zgroup", &group, &reason);
+    if (!status && group)
+        status = read_document(folder, ".zattrs", &attributes, &reason);
+    if (status)
+        SQ_TRY(node_failed(o, name, status, &reason, err));
+    return group ? add_group(o, name, attributes, err) : 0;
 }
 
 /* A folder of v2 without metadata is a group too, if something is in it. */
@@ -216,8 +260,10 @@ static int walk_v2(struct opening *o, const char *name, const char *folder, unsi
     if (!is_folder(folder))
         return 0;
     SQ_TRY(read_document(folder, ".zarray", &document, err));
-    if (!document)
+    if (!document) {
+        SQ_TRY(add_group_v2(o, name, folder, err));
         return walk_group(o, name, folder, depth, walk_v2, err);
+    }
     SQ_TRY(read_document(folder, ".zattrs", &attributes, err));
     return add_array(o, name, 2, document, attributes, err);
 }
@@ -315,6 +361,11 @@ void sq_zarr_store_done(struct sq_zarr_store *store)
     for (size_t i = 0; i < store->array_count; i++)
         sq_zarr_array_done(&store->arrays[i]);
     sq_free(store->arrays);
+    for (size_t i = 0; i < store->group_count; i++) {
+        sq_free(store->groups[i].name);
+        sq_json_free(store->groups[i].attributes);
+    }
+    sq_free(store->groups);
     sq_names_free(store->problems, store->problem_count);
     *store = (struct sq_zarr_store){0};
 }

@@ -32,9 +32,17 @@ struct sq_zarr_array {
     char *unsupported;             /* NULL, or "unsupported codec pcodec", "unsupported data type …" */
 };
 
+/* A group below the root. */
+struct sq_zarr_group {
+    char *name; /* path within the store */
+    struct sq_json *attributes;
+};
+
 struct sq_zarr_store {
     int version;
-    struct sq_json *attributes; /* of the root group; an object */
+    struct sq_json *attributes;   /* of the root group; an object */
+    struct sq_zarr_group *groups; /* those that have metadata of their own */
+    size_t group_count, group_capacity;
     struct sq_zarr_array *arrays;
     size_t array_count, array_capacity;
     char **problems; /* a line each: arrays whose metadata is damaged, … */

@@ -71,7 +71,7 @@ static void copy_line(uint64_t count, size_t size_bytes, const uint8_t *src, int
 typedef void copy_function(uint64_t count, size_t size_bytes, const uint8_t *src, int64_t src_stride, uint8_t *dst, int64_t dst_stride);
 
 /* Lines shorter than this have too few whole cache lines to gain. */
-enum { STREAM_BYTES = 256 };
+enum { STREAM_BYTES = 128 };
 
 static void stream_line(uint64_t count, size_t size_bytes, const uint8_t *src, int64_t src_stride, uint8_t *dst, int64_t dst_stride)
 {

@@ -147,13 +147,19 @@ static int decode(const struct squall_array *a, void *scratch, unsigned threads,
 {
     (void)where;
     const struct sq_zarr_array *z = zarr_array(a)->description;
-    const struct sq_codec_chain *codecs = z->codecs;
+    const struct sq_codec_chain *codecs = a->shard ? a->shard->inner : z->codecs;
     struct scratch *s = scratch;
     if (z->text_characters)
         return decode_fixed_texts(z, s, bytes, size, dst, dst_size / sizeof(char *), err);
     if (z->type == SQUALL_STRING)
         return sq_codec_decode_strings(codecs, s->codecs, bytes, size, dst, dst_size / sizeof(char *), err);
     return sq_codec_decode(codecs, s->codecs, threads, bytes, size, dst, dst_size, err);
+}
+
+static int read_index(const struct squall_array *a, void *scratch, const void *stored, uint64_t shard_bytes, uint64_t *ret,
+                      struct squall_error *err)
+{
+    return sq_codec_shard_index(a->shard, ((struct scratch *)scratch)->codecs, stored, shard_bytes, ret, err);
 }
 
 /* Sizes of the files in a folder and below, but for metadata and hidden files. */
@@ -201,6 +207,7 @@ static const struct sq_array_ops OPS = {
     .scratch_new = scratch_new,
     .scratch_free = scratch_free,
     .decode = decode,
+    .read_index = read_index,
     .stored_bytes = stored_bytes,
     .free = array_free,
 };
@@ -240,6 +247,8 @@ static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *desc
     }
     bool strings = description->type == SQUALL_STRING;
     const struct sq_codec_chain *codecs = description->codecs;
+    if (codecs && !description->text_characters && (z->base.shard = sq_codec_chain_shard(codecs)))
+        codecs = z->base.shard->inner;
     z->base.plain = !strings && codecs && sq_codec_chain_is_plain(codecs);
     z->base.decoded_id = codecs && !strings ? decoded_id(description) : 0;
     z->base.fill = strings ? (const void *)&z->fill_text : description->fill;
@@ -251,7 +260,8 @@ static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *desc
         .element_bytes = squall_type_size(description->type),
         .rank = description->rank,
         .shape = description->shape,
-        .chunks = description->chunks,
+        .chunks = z->base.shard ? z->base.shard->inner_shape : description->chunks,
+        .shards = z->base.shard ? description->chunks : NULL,
         .dims = (const char *const *)description->dims,
         .codecs = description->codec_names,
         .attributes = z->attributes,

@@ -111,7 +111,7 @@ def python_tests(tally, long, name, python, tests):
     junit.unlink(missing_ok=True)
     select = [] if long else ["-m", "not long"]
     env = dict(os.environ, SQUALL=str(ROOT / "build" / "squall"))
-    in_parallel = ["-n", "auto", "--dist", "loadfile"]
+    in_parallel = ["-n", "auto", "--dist", "loadfile", "--max-worker-restart=0"]  # a test that crashes ends the run, not hangs it
     done = run([python, "-m", "pytest", "-q", *in_parallel, f"--junit-xml={junit}", *select, *tests], env=env)
     if not junit.exists():
         return report(tally, name, (0, 1, 0), time.monotonic() - start, done.stdout)

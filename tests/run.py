@@ -16,7 +16,8 @@ SANITIZERS = {
     "build-asan": ["-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized", "-Db_lundef=false"],
     "build-tsan": ["-Db_sanitize=thread", "-Dbuildtype=debugoptimized", "-Db_lundef=false"],
 }
-THREADED = ["pool", "ordered", "chunk_cache", "engine_read", "result_memory", "grib_index", "grib_list", "convert_unit"]  # what the thread sanitizer is for
+# what the thread sanitizer is for
+THREADED = ["pool", "ordered", "chunk_cache", "engine_read", "result_memory", "grib_index", "grib_list", "convert_unit"]
 
 
 class Tally:

@@ -44,6 +44,9 @@ struct sq_array_ops {
      */
     int (*decode)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
                   size_t size, void *dst, size_t dst_size, struct squall_error *err);
+    /* The bytes [from_bytes, from_bytes + count_bytes) of a chunk alone; only where has_range is set. */
+    int (*decode_range)(const struct squall_array *a, void *scratch, const void *bytes, size_t size, size_t chunk_bytes, size_t from_bytes,
+                        size_t count_bytes, void *dst, struct squall_error *err);
     /* Of arrays with shards: a stored index → offset and size of each inner chunk, as sq_codec_shard_index. */
     int (*read_index)(const struct squall_array *a, void *scratch, const void *stored, uint64_t shard_bytes, uint64_t *ret,
                       struct squall_error *err);
@@ -59,6 +62,7 @@ struct squall_array {
     const struct sq_codec_shard *shard; /* NULL: chunks lie for themselves. The format's */
     uint64_t decoded_id;                /* what turns stored bytes into elements, as a hash; 0: chunks are never kept decoded */
     bool plain;                         /* stored bytes are the chunk's bytes: they can be read straight into the destination */
+    bool has_range;                     /* decode_range of a part costs less than decode */
     struct squall_dataset *dataset;     /* set by sq_dataset_add */
 };
 

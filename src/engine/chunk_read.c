@@ -9,7 +9,7 @@
 #include "engine/chunk_cache.h"
 #include "engine/reading.h"
 #include "engine/scatter.h"
-#include "engine/strings.h"
+#include "engine/variable.h"
 #include "sys/file.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -129,10 +129,10 @@ static void scatter(const struct sq_passage *p, const void *from)
 }
 
 /* What was scattered belongs to the array, not to the reader. */
-static int own_strings(const struct sq_passage *p, struct squall_error *err)
+static int own_elements(const struct sq_passage *p, struct squall_error *err)
 {
     const struct sq_reading *r = p->reading;
-    return r->array->info.type == SQUALL_STRING ? sq_strings_own(r->plan.rank, p->item.count, p->to, r->strides, err) : 0;
+    return sq_variable_own(r->array->info.type, r->plan.rank, p->item.count, p->to, r->strides, err);
 }
 
 static int fill_box(const struct sq_passage *p, struct squall_error *err)
@@ -143,13 +143,13 @@ static int fill_box(const struct sq_passage *p, struct squall_error *err)
         sq_scatter_fill(p->to, p->box_bytes / r->element_bytes, r->element_bytes, r->array->fill);
     else
         sq_scatter_copy(r->plan.rank, p->item.count, r->element_bytes, r->array->fill, STAND_STILL, p->to, r->strides, r->target);
-    return own_strings(p, err);
+    return own_elements(p, err);
 }
 
 static int read_inline(const struct sq_passage *p, struct squall_error *err)
 {
     scatter(p, (const uint8_t *)p->where.elements + p->offset);
-    return own_strings(p, err);
+    return own_elements(p, err);
 }
 
 /* ---- stored bytes that are the chunk's -------------------------------------------------------------------------------------------- */
@@ -285,33 +285,74 @@ static bool read_cached(const struct sq_passage *p)
     return true;
 }
 
-static int read_encoded(struct sq_passage *p, const void *stored, struct squall_error *err)
+/* The box's part of the chunk alone, where the codecs can give it for less than the whole. */
+static int read_range(struct sq_passage *p, const void *stored, size_t span, struct squall_error *err)
+{
+    const struct squall_array *a = p->reading->array;
+    const bool direct = p->one_run && span == p->box_bytes;
+    int status;
+    const void *raw = fetch_whole(p, stored, &status, err);
+    if (!raw)
+        return status;
+    void *part = direct ? p->to : sq_worker_chunk(p->worker, span);
+    if (!part)
+        return sq_error_memory(err, span);
+    double begin = sq_reading_clock(p->reading);
+    status = a->ops->decode_range(a, p->worker->scratch, raw, (size_t)p->where.size_bytes, p->chunk_bytes, p->offset, span, part, err);
+    p->worker->speed.decode_seconds += sq_reading_clock(p->reading) - begin;
+    if (status)
+        return sq_error_within(err, status, "%s", sq_passage_source_name(p));
+    if (!direct)
+        scatter(p, part);
+    return 0;
+}
+
+/* From the first selected element of the chunk to the end of the last. */
+static size_t box_span(const struct sq_passage *p)
+{
+    size_t span = p->reading->element_bytes;
+    for (unsigned d = 0; d < p->reading->plan.rank; d++)
+        span += (size_t)(p->item.count[d] - 1) * (size_t)p->strides[d];
+    return span;
+}
+
+static int read_through_buffer(struct sq_passage *p, const void *stored, struct squall_error *err)
 {
     const struct sq_reading *r = p->reading;
-    const bool strings = r->array->info.type == SQUALL_STRING;
-    /* a decoder that fails leaves anything where it wrote, and whoever frees strings must not meet that */
-    bool direct = p->whole && p->one_run && !strings, keep = !direct && is_worth_keeping(p);
-    uint64_t buffers;
-    if (!sq_add_u64(p->where.size_bytes, direct ? 0 : p->chunk_bytes, &buffers) || buffers > r->memory_bytes)
-        return too_large(p, buffers, err);
-    if (direct)
-        return decode(p, stored, p->to, err);
+    const enum squall_type type = r->array->info.type;
+    const bool keep = is_worth_keeping(p);
     if (keep && read_cached(p))
         return 0;
-    void *chunk = sq_worker_chunk(p->worker, p->chunk_bytes);
+    uint8_t *chunk = sq_worker_chunk(p->worker, p->chunk_bytes);
     if (!chunk)
         return sq_error_memory(err, p->chunk_bytes);
     SQ_TRY(decode(p, stored, chunk, err));
-    scatter(p, (uint8_t *)chunk + p->offset);
-    if (strings) {
+    scatter(p, chunk + p->offset);
+    if (sq_type_is_variable(type)) { /* what was not selected is nobody's */
         uint64_t elements = p->chunk_bytes / r->element_bytes;
-        sq_strings_clear(r->plan.rank, p->item.count, (uint8_t *)chunk + p->offset, p->strides);
-        sq_strings_free(1, &elements, chunk, &(int64_t){sizeof(char *)});
+        sq_variable_clear(type, r->plan.rank, p->item.count, chunk + p->offset, p->strides);
+        sq_variable_free(type, 1, &elements, chunk, &(int64_t){(int64_t)r->element_bytes});
     } else if (keep) {
         const struct sq_cache_key key = cache_key(p);
         sq_chunk_cache_give(r->array->dataset->ctx->cache, &key, p->chunk_bytes, &p->worker->chunk, &p->worker->chunk_capacity);
     }
     return 0;
+}
+
+static int read_encoded(struct sq_passage *p, const void *stored, struct squall_error *err)
+{
+    const struct squall_array *a = p->reading->array;
+    /* a decoder that fails leaves anything where it wrote, and whoever frees elements of variable length must not meet that */
+    const bool direct = p->whole && p->one_run && !sq_type_is_variable(a->info.type);
+    const size_t span = box_span(p);
+    uint64_t buffers;
+    if (!sq_add_u64(p->where.size_bytes, direct ? 0 : p->chunk_bytes, &buffers) || buffers > p->reading->memory_bytes)
+        return too_large(p, buffers, err);
+    if (direct)
+        return decode(p, stored, p->to, err);
+    if (a->has_range && span <= p->chunk_bytes / SMALL_PART)
+        return read_range(p, stored, span, err);
+    return read_through_buffer(p, stored, err);
 }
 
 int sq_passage_read(struct sq_passage *p, const void *stored, struct squall_error *err)

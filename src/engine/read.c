@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "engine/array.h"
 #include "engine/reading.h"
-#include "engine/strings.h"
+#include "engine/variable.h"
 #include "sys/file.h"
 #include "sys/pool.h"
 #include <inttypes.h>
@@ -143,11 +143,10 @@ int sq_array_read(struct squall_array *a, const struct squall_selection *selecti
     if (r.plan.item_count == 0)
         return 0;
     r.timed = speed != NULL;
-    if (a->info.type == SQUALL_STRING)
-        sq_strings_clear(a->info.rank, selection->count, dst, r.strides);
+    sq_variable_clear(a->info.type, a->info.rank, selection->count, dst, r.strides);
     int status = run(&r, threads, speed, err);
-    if (status && a->info.type == SQUALL_STRING)
-        sq_strings_free(a->info.rank, selection->count, dst, r.strides);
+    if (status)
+        sq_variable_free(a->info.type, a->info.rank, selection->count, dst, r.strides);
     return status;
 }
 

@@ -6,7 +6,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "engine/read.h"
-#include "engine/strings.h"
+#include "engine/variable.h"
 #include <string.h>
 #include <time.h>
 
@@ -65,17 +65,16 @@ static bool next_box(const struct squall_array_info *info, const uint64_t *box, 
     return false;
 }
 
-static void drop_strings(const struct squall_array_info *info, const struct squall_selection *s, void *buffer)
+static void drop_elements(const struct squall_array_info *info, const struct squall_selection *s, void *buffer)
 {
     const uint64_t elements = elements_of(info->rank, s->count);
-    if (info->type == SQUALL_STRING)
-        sq_strings_free(1, &elements, buffer, &(int64_t){sizeof(char *)});
+    sq_variable_free(info->type, 1, &elements, buffer, &(int64_t){(int64_t)info->element_bytes});
 }
 
 int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *ret, struct squall_error *err)
 {
     const struct squall_array_info info = a->info;
-    const size_t element_bytes = squall_type_size(info.type);
+    const size_t element_bytes = info.element_bytes;
     struct squall_selection s = squall_selection_all(a);
     struct squall_speed speed = {0};
     uint64_t box[SQUALL_RANK_MAX], bytes;
@@ -96,7 +95,7 @@ int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *re
         uint64_t elements = elements_of(info.rank, s.count);
         status = sq_array_read(a, &s, buffer, NULL, threads, &speed, err);
         if (!status && elements > 0)
-            drop_strings(&info, &s, buffer);
+            drop_elements(&info, &s, buffer);
         speed.points += elements;
     } while (!status && bytes > 0 && next_box(&info, box, &s));
     speed.seconds = seconds_now() - begin;

@@ -156,6 +156,13 @@ static int decode(const struct squall_array *a, void *scratch, unsigned threads,
     return sq_codec_decode(codecs, s->codecs, threads, bytes, size, dst, dst_size, err);
 }
 
+static int decode_range(const struct squall_array *a, void *scratch, const void *bytes, size_t size, size_t chunk_bytes, size_t from_bytes,
+                        size_t count_bytes, void *dst, struct squall_error *err)
+{
+    const struct sq_codec_chain *codecs = a->shard ? a->shard->inner : zarr_array(a)->description->codecs;
+    return sq_codec_decode_range(codecs, ((struct scratch *)scratch)->codecs, bytes, size, chunk_bytes, from_bytes, count_bytes, dst, err);
+}
+
 static int read_index(const struct squall_array *a, void *scratch, const void *stored, uint64_t shard_bytes, uint64_t *ret,
                       struct squall_error *err)
 {
@@ -207,6 +214,7 @@ static const struct sq_array_ops OPS = {
     .scratch_new = scratch_new,
     .scratch_free = scratch_free,
     .decode = decode,
+    .decode_range = decode_range,
     .read_index = read_index,
     .stored_bytes = stored_bytes,
     .free = array_free,
@@ -245,13 +253,14 @@ static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *desc
         array_free(&z->base);
         return status;
     }
-    bool strings = description->type == SQUALL_STRING;
+    bool variable = sq_type_is_variable(description->type);
     const struct sq_codec_chain *codecs = description->codecs;
     if (codecs && !description->text_characters && (z->base.shard = sq_codec_chain_shard(codecs)))
         codecs = z->base.shard->inner;
-    z->base.plain = !strings && codecs && sq_codec_chain_is_plain(codecs);
-    z->base.decoded_id = codecs && !strings ? decoded_id(description) : 0;
-    z->base.fill = strings ? (const void *)&z->fill_text : description->fill;
+    z->base.plain = !variable && codecs && sq_codec_chain_is_plain(codecs);
+    z->base.has_range = !variable && !description->text_characters && codecs && sq_codec_chain_has_range(codecs);
+    z->base.decoded_id = codecs && !variable ? decoded_id(description) : 0;
+    z->base.fill = variable ? (const void *)&z->fill_text : description->fill;
     z->base.info = (struct squall_array_info){
         .name = description->name[0] ? description->name : sq_path_name(description->folder),
         .type = description->type,

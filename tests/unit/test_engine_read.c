@@ -29,7 +29,7 @@ struct fake {
     uint64_t broken, short_one; /* chunk numbers whose decoding fails, whose stored size is wrong; UINT64_MAX: none */
     int32_t fill;
     const char *fill_text;
-    atomic_int scratches, decodes;
+    atomic_int scratches, decodes, ranges;
 };
 
 static struct squall_context context = {.threads = 4, .memory_bytes = (uint64_t)1 << 30};
@@ -114,6 +114,18 @@ static int decode(const struct squall_array *a, void *scratch, unsigned threads,
     return 0;
 }
 
+static int decode_range(const struct squall_array *a, void *scratch, const void *bytes, size_t size, size_t chunk_bytes, size_t from_bytes,
+                        size_t count_bytes, void *dst, struct squall_error *err)
+{
+    (void)scratch;
+    fake_of(a)->ranges++;
+    if (size != chunk_bytes || from_bytes + count_bytes > chunk_bytes || count_bytes > chunk_bytes / 2)
+        return sq_error(err, SQUALL_EINVAL, "%zu bytes from %zu of %zu", count_bytes, from_bytes, chunk_bytes);
+    for (size_t i = 0; i < count_bytes; i++)
+        ((uint8_t *)dst)[i] = (uint8_t) ~((const uint8_t *)bytes)[from_bytes + i];
+    return 0;
+}
+
 static void fake_free(struct squall_array *a)
 {
     struct fake *f = fake_of(a);
@@ -126,8 +138,12 @@ static void fake_free(struct squall_array *a)
     free(f);
 }
 
-static const struct sq_array_ops OPS = {
-    .locate = locate, .scratch_new = scratch_new, .scratch_free = sq_free, .decode = decode, .free = fake_free};
+static const struct sq_array_ops OPS = {.locate = locate,
+                                        .scratch_new = scratch_new,
+                                        .scratch_free = sq_free,
+                                        .decode = decode,
+                                        .decode_range = decode_range,
+                                        .free = fake_free};
 
 /* Where element `index` of the array lies among `elements`. */
 static uint64_t place_of(const struct fake *f, const uint64_t *index)
@@ -285,6 +301,7 @@ static void any_box_of_any_array_is_right(void **state)
         }
         struct fake *f = fake_new((enum fake_kind)below(&random, 3), false, rank, shape, chunks);
         f->missing_every = f->kind == INLINE ? 0 : below(&random, 4);
+        f->base.has_range = below(&random, 2);
         for (int reads = 0; reads < 5; reads++) {
             struct squall_selection s = squall_selection_all(&f->base);
             int64_t strides[4];
@@ -298,6 +315,23 @@ static void any_box_of_any_array_is_right(void **state)
             check_read(f, &s, strides, bytes, first);
         }
     }
+}
+
+static void a_small_run_of_a_chunk_is_decoded_alone_where_that_can_be(void **state)
+{
+    (void)state;
+    const uint64_t shape[] = {16, 10}, chunks[] = {16, 10};
+    struct fake *f = fake_new(ENCODED, false, 2, shape, chunks);
+    f->base.has_range = true;
+    struct squall_selection row = {.start = {5, 0}, .count = {1, 10}, .step = {1, 1}},
+                            column = {.start = {0, 5}, .count = {16, 1}, .step = {1, 1}};
+    int32_t values[16];
+    assert_int_equal(squall_array_read(&f->base, &row, values, NULL, NULL), 0);
+    assert_int_equal(f->ranges, 1);
+    assert_int_equal(f->decodes, 0);
+    assert_int_equal(squall_array_read(&f->base, &column, values, NULL, NULL), 0);
+    assert_int_equal(f->ranges, 1);
+    assert_int_equal(f->decodes, 1);
 }
 
 static void without_strides_the_box_is_packed(void **state)
@@ -591,6 +625,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_box_of_any_array_is_right),
+        cmocka_unit_test(a_small_run_of_a_chunk_is_decoded_alone_where_that_can_be),
         cmocka_unit_test(without_strides_the_box_is_packed),
         cmocka_unit_test(large_chunks_are_read_by_threads_that_keep_their_scratch),
         cmocka_unit_test(threads_read_one_array_at_the_same_time),

@@ -1,0 +1,87 @@
+/* See variable.h. */
+#include "engine/variable.h"
+#include "array/dtype.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "engine/scatter.h"
+#include <string.h>
+
+/* Return false for every element that could not be dealt with. */
+typedef bool visit_element(void *element, bool failed_before);
+
+static bool visit_all(unsigned rank, const uint64_t *count, void *box, const int64_t *strides, visit_element *visit)
+{
+    uint64_t index[SQUALL_RANK_MAX] = {0};
+    uint8_t *at = box;
+    bool failed = false, more;
+    do {
+        failed = !visit(at, failed) || failed;
+        more = false;
+        for (unsigned d = rank; d-- > 0 && !more;) { /* the next element, last dimension fastest */
+            at += strides[d];
+            more = ++index[d] < count[d];
+            if (!more) {
+                at -= (int64_t)count[d] * strides[d];
+                index[d] = 0;
+            }
+        }
+    } while (more);
+    return !failed;
+}
+
+static bool free_string(void *element, bool failed_before)
+{
+    (void)failed_before;
+    sq_free(*(char **)element);
+    *(char **)element = NULL;
+    return true;
+}
+
+static bool free_bytes(void *element, bool failed_before)
+{
+    struct squall_bytes *bytes = element;
+    (void)failed_before;
+    sq_free(bytes->data);
+    *bytes = (struct squall_bytes){0};
+    return true;
+}
+
+static bool copy_string(void *element, bool failed_before)
+{
+    char **string = element;
+    *string = failed_before ? NULL : sq_strdup(*string);
+    return *string != NULL;
+}
+
+static bool copy_bytes(void *element, bool failed_before)
+{
+    struct squall_bytes *bytes = element;
+    void *copy = failed_before || bytes->size_bytes == 0 ? NULL : sq_alloc(bytes->size_bytes, 1);
+    if (copy)
+        memcpy(copy, bytes->data, bytes->size_bytes);
+    bool done = copy || (bytes->size_bytes == 0 && !failed_before);
+    *bytes = (struct squall_bytes){copy, copy ? bytes->size_bytes : 0};
+    return done;
+}
+
+void sq_variable_clear(enum squall_type type, unsigned rank, const uint64_t *count, void *box, const int64_t *strides)
+{
+    static const int64_t STAND_STILL[SQUALL_RANK_MAX];
+    static const struct squall_bytes NOTHING;
+    if (sq_type_is_variable(type))
+        sq_scatter_copy(rank, count, squall_type_size(type), &NOTHING, STAND_STILL, box, strides, SQ_SCATTER_INTO_CACHES);
+}
+
+void sq_variable_free(enum squall_type type, unsigned rank, const uint64_t *count, void *box, const int64_t *strides)
+{
+    if (sq_type_is_variable(type))
+        (void)visit_all(rank, count, box, strides, type == SQUALL_STRING ? free_string : free_bytes);
+}
+
+int sq_variable_own(enum squall_type type, unsigned rank, const uint64_t *count, void *box, const int64_t *strides,
+                    struct squall_error *err)
+{
+    if (!sq_type_is_variable(type) || visit_all(rank, count, box, strides, type == SQUALL_STRING ? copy_string : copy_bytes))
+        return 0;
+    return sq_error_memory(err, squall_type_size(type));
+}

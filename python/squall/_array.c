@@ -217,10 +217,8 @@ static PyObject *get_fill(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef methods[] = {
-    {"_read_into", read_into, METH_VARARGS, NULL},
-    {"_parse", parse, METH_O, NULL},
-    {"_fill", get_fill, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL},
+    {"_read_into", read_into, METH_VARARGS, NULL}, {"_parse", parse, METH_O, NULL}, {"_read_batch", sq_py_read_batch, METH_VARARGS, NULL},
+    {"_fill", get_fill, METH_NOARGS, NULL},        {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {

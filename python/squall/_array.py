@@ -104,7 +104,7 @@ class Array(_squall.Array):
         if shape != view.shape:
             raise ValueError(f"out has shape {view.shape}, but the selection {shape}")
         if values is None:
-            self._read_into(key, _as_bytes(view))
+            self._read_into(key, as_plain(view))
         else:
             view[...] = values
         return out
@@ -187,8 +187,6 @@ def _writable(out):
     return view
 
 
-def _as_bytes(view):
-    """The same memory under a type that every buffer can tell."""
-    if view.dtype.kind in "OV" or view.dtype.hasobject:
-        return view if view.dtype.hasobject else view.view(f"V{view.dtype.itemsize}")
-    return view.view(f"V{view.dtype.itemsize}") if view.dtype.kind in "Mm" else view
+def as_plain(view):
+    """The same memory under a type that every buffer can tell: numpy's has none of times and of types that others made."""
+    return view if view.dtype.kind in "biufcO" else view.view(f"V{view.dtype.itemsize}")

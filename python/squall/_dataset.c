@@ -15,15 +15,30 @@ static void dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path)
+{
+    struct sq_py_dataset *ds = (struct sq_py_dataset *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (ds) {
+        Py_INCREF(path);
+        ds->path = path;
+    }
+    return ds;
+}
+
+int sq_py_context_new(squall_context **ret, struct squall_error *err)
+{
+    const struct squall_context_options options = {
+        .threads = sq_py_defaults.threads, .memory_bytes = sq_py_defaults.memory_bytes, .cancelled = sq_py_cancelled};
+    return squall_context_new(&options, ret, err);
+}
+
 /* path: bytes in the file system's encoding */
 static int open_path(struct sq_py_dataset *ds, const char *path)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
-    const struct squall_context_options options = {
-        .threads = sq_py_defaults.threads, .memory_bytes = sq_py_defaults.memory_bytes, .cancelled = sq_py_cancelled};
     struct sq_py_work work;
     sq_py_work_begin(&work);
-    int status = squall_context_new(&options, &ds->context, &err);
+    int status = sq_py_context_new(&ds->context, &err);
     if (!status)
         status = squall_dataset_open(ds->context, path, &ds->dataset, &err);
     sq_py_work_end(&work);
@@ -39,19 +54,14 @@ static PyObject *new_dataset(PyTypeObject *type, PyObject *args, PyObject *keywo
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "U", names, &path))
         return NULL;
     PyObject *encoded = PyUnicode_EncodeFSDefault(path);
-    PyObject *self = encoded ? ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0) : NULL;
-    if (self) {
-        struct sq_py_dataset *ds = (struct sq_py_dataset *)self;
-        char *bytes;
-        Py_INCREF(path);
-        ds->path = path;
-        if (PyBytes_AsStringAndSize(encoded, &bytes, NULL) < 0 || open_path(ds, bytes) < 0) {
-            Py_DECREF(self);
-            self = NULL;
-        }
+    struct sq_py_dataset *ds = encoded ? sq_py_dataset_alloc(type, path) : NULL;
+    char *bytes;
+    if (ds && (PyBytes_AsStringAndSize(encoded, &bytes, NULL) < 0 || open_path(ds, bytes) < 0)) {
+        Py_DECREF((PyObject *)ds);
+        ds = NULL;
     }
     Py_XDECREF(encoded);
-    return self;
+    return (PyObject *)ds;
 }
 
 static PyObject *get_names(PyObject *self, void *unused)

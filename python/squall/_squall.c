@@ -81,6 +81,7 @@ static PyObject *version(PyObject *module, PyObject *unused)
 static PyMethodDef methods[] = {
     {"set_defaults", set_defaults, METH_VARARGS,
      "set_defaults(threads, memory_bytes): of datasets that are opened from now on; 0: automatic"},
+    {"dataset_from_document", sq_py_dataset_from_document, METH_VARARGS, NULL},
     {"version", version, METH_NOARGS, "version(): of the library"},
     {NULL, NULL, 0, NULL},
 };

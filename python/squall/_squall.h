@@ -48,6 +48,10 @@ struct sq_py_array {
 extern PyType_Spec sq_py_dataset_spec, sq_py_array_spec;
 extern PyTypeObject *sq_py_dataset_type;
 
+/* With nothing open yet; NULL with the exception set. */
+struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path);
+int sq_py_context_new(squall_context **ret, struct squall_error *err);
+
 /* ---- errors: these set the exception and return NULL ------------------------------------------------------------------------------- */
 PyObject *sq_py_raise(const struct squall_error *err, PyObject *path);
 
@@ -89,6 +93,9 @@ enum sq_py_key sq_py_box_parse(PyObject *key, unsigned rank, const uint64_t *sha
 PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box);
 /* Into a buffer of the box's result shape; out's type was checked by the caller. 0, or -1 with the exception set. */
 int sq_py_read_into(struct sq_py_array *a, const struct sq_py_box *box, PyObject *out);
+/* _read_batch(items, out) of squall.Array and dataset_from_document(folder, version, document) of the module: see _squall.pyi */
+PyObject *sq_py_read_batch(PyObject *self, PyObject *args);
+PyObject *sq_py_dataset_from_document(PyObject *module, PyObject *args);
 /* Borrowed; NULL with the exception set. */
 PyObject *sq_py_array_dtype(struct sq_py_array *a);
 

@@ -287,14 +287,9 @@ static void store_free(void *data)
     sq_free(store);
 }
 
-static int fill_dataset(struct squall_dataset *ds, const char *path, struct squall_error *err)
+/* What the store holds becomes the dataset's. */
+static int fill_dataset(struct squall_dataset *ds, const struct sq_zarr_store *store, struct squall_error *err)
 {
-    struct sq_zarr_store *store = sq_alloc_zero(1, sizeof *store);
-    if (!store)
-        return sq_error_memory(err, sizeof *store);
-    ds->format_data = store;
-    ds->format_data_free = store_free;
-    SQ_TRY(sq_zarr_store_open(path, store, err));
     ds->format = store->version == 3 ? "zarr v3" : "zarr v2";
     ds->is_array = store->array_count == 1 && store->arrays[0].name[0] == '\0';
     SQ_TRY(json_text(store->attributes, &ds->attributes, err));
@@ -310,15 +305,35 @@ static int fill_dataset(struct squall_dataset *ds, const char *path, struct squa
     return 0;
 }
 
-int sq_zarr_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret, struct squall_error *err)
+/* document: NULL, for what lies at the path */
+static int open_dataset(const struct squall_context *ctx, const char *path, int version, const char *document, size_t length,
+                        struct squall_dataset **ret, struct squall_error *err)
 {
     struct squall_dataset *ds = sq_dataset_new(ctx, path, "zarr", err);
-    if (!ds)
-        return SQUALL_ENOMEM;
-    int status = fill_dataset(ds, path, err);
+    struct sq_zarr_store *store = ds ? sq_alloc_zero(1, sizeof *store) : NULL;
+    if (!store) {
+        squall_dataset_close(ds);
+        return sq_error_memory(err, sizeof *store);
+    }
+    ds->format_data = store;
+    ds->format_data_free = store_free;
+    int status = document ? sq_zarr_store_from_document(path, version, document, length, store, err) : sq_zarr_store_open(path, store, err);
+    if (!status)
+        status = fill_dataset(ds, store, err);
     if (status)
         squall_dataset_close(ds);
     else
         *ret = ds;
     return status;
+}
+
+int sq_zarr_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret, struct squall_error *err)
+{
+    return open_dataset(ctx, path, 0, NULL, 0, ret, err);
+}
+
+int sq_zarr_dataset_from_document(const struct squall_context *ctx, const char *folder, int version, const char *document, size_t length,
+                                  struct squall_dataset **ret, struct squall_error *err)
+{
+    return open_dataset(ctx, folder, version, document, length, ret, err);
 }

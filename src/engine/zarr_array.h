@@ -8,4 +8,8 @@
 int sq_zarr_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret,
                          struct squall_error *err) SQUALL_CHECK;
 
+/* One array in a folder, described by its document (zarr.json or .zarray as text) wherever that came from. */
+int sq_zarr_dataset_from_document(const struct squall_context *ctx, const char *folder, int version, const char *document, size_t length,
+                                  struct squall_dataset **ret, struct squall_error *err) SQUALL_CHECK;
+
 #endif

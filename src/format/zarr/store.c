@@ -355,6 +355,29 @@ int sq_zarr_store_open(const char *path, struct sq_zarr_store *ret, struct squal
     return status;
 }
 
+static int open_document(struct opening *o, int version, const char *text, size_t length, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *document = NULL;
+    o->store->version = version;
+    SQ_TRY(set_root_attributes(o, NULL, err));
+    SQ_TRY(sq_json_parse(text, length, &document, err));
+    SQ_TRY(add_array(o, "", version, document, NULL, err));
+    return o->store->array_count == 1 ? 0 : sq_error(err, SQUALL_ECORRUPT, "%s", o->store->problems[0]);
+}
+
+int sq_zarr_store_from_document(const char *folder, int version, const char *document, size_t length, struct sq_zarr_store *ret,
+                                struct squall_error *err)
+{
+    struct sq_zarr_store store = {0};
+    struct opening o = {.path = folder, .store = &store};
+    int status = open_document(&o, version, document, length, err);
+    if (status)
+        sq_zarr_store_done(&store);
+    else
+        *ret = store;
+    return status;
+}
+
 void sq_zarr_store_done(struct sq_zarr_store *store)
 {
     sq_json_free(store->attributes);

@@ -53,6 +53,9 @@ struct sq_zarr_store {
 bool sq_zarr_is_store(const char *path);
 /* From consolidated metadata where there is some, else by walking the folders. *ret: sq_zarr_store_done. */
 int sq_zarr_store_open(const char *path, struct sq_zarr_store *ret, struct squall_error *err) SQUALL_CHECK;
+/* One array in a folder, described by its document (zarr.json or .zarray as text) wherever that came from; no file is looked at. */
+int sq_zarr_store_from_document(const char *folder, int version, const char *document, size_t length, struct sq_zarr_store *ret,
+                                struct squall_error *err) SQUALL_CHECK;
 void sq_zarr_store_done(struct sq_zarr_store *store);
 /* The file of a chunk, below array->folder: "c/0/1/2", "0.1.2", "c". NULL: out of memory; sq_free. */
 char *sq_zarr_chunk_key(const struct sq_zarr_array *array, const uint64_t *chunk);

@@ -241,7 +241,7 @@ PyObject *sq_py_dataset_from_document(PyObject *module, PyObject *args)
     PyObject *encoded = PyUnicode_EncodeFSDefault(folder);
     struct sq_py_dataset *ds = encoded ? sq_py_dataset_alloc(sq_py_dataset_type, folder) : NULL;
     struct squall_error err = SQUALL_ERROR_INIT;
-    if (ds && sq_py_context_new(&ds->context, &err) == 0 &&
+    if (ds &&
         sq_zarr_dataset_from_document(ds->context, PyBytes_AsString(encoded), version, document, (size_t)length, &ds->dataset, &err) == 0) {
         Py_DECREF(encoded);
         return (PyObject *)ds;

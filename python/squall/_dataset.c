@@ -9,7 +9,7 @@ static void dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_ClearWeakRefs(self);
     squall_dataset_close(ds->dataset);
-    squall_context_free(ds->context);
+    sq_py_context_drop(ds->shared);
     Py_XDECREF(ds->path);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
@@ -17,19 +17,17 @@ static void dealloc(PyObject *self)
 
 struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path)
 {
-    struct sq_py_dataset *ds = (struct sq_py_dataset *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    struct sq_py_context *shared = sq_py_context_take();
+    struct sq_py_dataset *ds = shared ? (struct sq_py_dataset *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0) : NULL;
     if (ds) {
         Py_INCREF(path);
         ds->path = path;
+        ds->shared = shared;
+        ds->context = sq_py_context_of(shared);
+    } else {
+        sq_py_context_drop(shared);
     }
     return ds;
-}
-
-int sq_py_context_new(squall_context **ret, struct squall_error *err)
-{
-    const struct squall_context_options options = {
-        .threads = sq_py_defaults.threads, .memory_bytes = sq_py_defaults.memory_bytes, .cancelled = sq_py_cancelled};
-    return squall_context_new(&options, ret, err);
 }
 
 /* path: bytes in the file system's encoding */
@@ -38,9 +36,7 @@ static int open_path(struct sq_py_dataset *ds, const char *path)
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_py_work work;
     sq_py_work_begin(&work);
-    int status = sq_py_context_new(&ds->context, &err);
-    if (!status)
-        status = squall_dataset_open(ds->context, path, &ds->dataset, &err);
+    int status = squall_dataset_open(ds->context, path, &ds->dataset, &err);
     sq_py_work_end(&work);
     if (status)
         sq_py_raise(&err, ds->path);

@@ -125,7 +125,8 @@ PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
     PyObject *dtype = sq_py_array_dtype(a), *shape = dtype ? PyTuple_New(box->result_rank) : NULL;
     if (!shape)
         return NULL;
-    if (element_count(box) < 0) {
+    const Py_ssize_t count = element_count(box);
+    if (count < 0) {
         Py_DECREF(shape);
         PyErr_SetString(PyExc_MemoryError, "the selection does not fit into memory");
         return NULL;
@@ -137,7 +138,7 @@ PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
             return NULL;
         }
     }
-    PyObject *result = PyObject_CallFunctionObjArgs(sq_py.numpy_empty, shape, dtype, NULL);
+    PyObject *result = sq_py_result_new(a->owner->shared, shape, dtype, holds_objects(a) ? 0 : (size_t)count * a->info.element_bytes);
     Py_DECREF(shape);
     if (!result)
         return NULL;

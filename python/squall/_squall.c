@@ -4,7 +4,7 @@
 
 struct sq_py_objects sq_py;
 struct sq_py_defaults sq_py_defaults;
-PyTypeObject *sq_py_dataset_type;
+PyTypeObject *sq_py_dataset_type, *sq_py_memory_type;
 
 PyObject *sq_py_raise(const struct squall_error *err, PyObject *path)
 {
@@ -120,8 +120,10 @@ static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret)
 
 static int execute(PyObject *module)
 {
-    return find_objects() || add_type(module, &sq_py_dataset_spec, &sq_py_dataset_type) || add_type(module, &sq_py_array_spec, NULL) ? -1
-                                                                                                                                     : 0;
+    return find_objects() || add_type(module, &sq_py_dataset_spec, &sq_py_dataset_type) ||
+                   add_type(module, &sq_py_memory_spec, &sq_py_memory_type) || add_type(module, &sq_py_array_spec, NULL)
+               ? -1
+               : 0;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -31,7 +31,8 @@ extern struct sq_py_defaults sq_py_defaults;
 
 /* _squall.Dataset: an open path with the context under which it was opened. */
 struct sq_py_dataset {
-    PyObject_HEAD squall_context *context;
+    PyObject_HEAD struct sq_py_context *shared;
+    squall_context *context; /* shared's */
     squall_dataset *dataset;
     PyObject *path; /* str, as it was given */
     PyObject *weak_references;
@@ -45,12 +46,20 @@ struct sq_py_array {
     PyObject *dtype; /* numpy.dtype, looked up at the first use; else NULL */
 };
 
-extern PyType_Spec sq_py_dataset_spec, sq_py_array_spec;
-extern PyTypeObject *sq_py_dataset_type;
+extern PyType_Spec sq_py_dataset_spec, sq_py_array_spec, sq_py_memory_spec;
+extern PyTypeObject *sq_py_dataset_type, *sq_py_memory_type;
 
 /* With nothing open yet; NULL with the exception set. */
 struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path);
-int sq_py_context_new(squall_context **ret, struct squall_error *err);
+
+/* ---- contexts and memory ------------------------------------------------------------------------------------------------------------ */
+
+/* Of the settings that hold now; NULL with the exception set. sq_py_context_drop. */
+struct sq_py_context *sq_py_context_take(void);
+void sq_py_context_drop(struct sq_py_context *shared); /* NULL is accepted */
+squall_context *sq_py_context_of(const struct sq_py_context *shared);
+/* A numpy array, uninitialised, of size_bytes; a large one lies in the context's memory. */
+PyObject *sq_py_result_new(struct sq_py_context *shared, PyObject *shape, PyObject *dtype, size_t size_bytes);
 
 /* ---- errors: these set the exception and return NULL ------------------------------------------------------------------------------- */
 PyObject *sq_py_raise(const struct squall_error *err, PyObject *path);

@@ -233,3 +233,19 @@ def test_numpy_and_dlpack_take_the_whole(cube):
     assert a.__dlpack_device__() == (1, 0)
     with pytest.raises(ValueError, match="without a copy"):
         np.asarray(a, copy=False)
+
+
+def test_a_large_result_outlives_its_array_and_its_memory_comes_back(tmp_path):
+    values = np.random.default_rng(3).random((64, 64, 128))
+    array = stored(tmp_path / "a.zarr", values, chunks=(16, 64, 128))
+    address = None
+    for _ in range(3):
+        result = array[...]
+        assert result.flags.writeable and result.ctypes.data % 64 == 0
+        assert address in (None, result.ctypes.data)
+        address = result.ctypes.data
+        del result
+    result = squall.open_array(tmp_path / "a.zarr")[...]
+    part = result[3]
+    del array, result
+    np.testing.assert_array_equal(part, values[3])

@@ -1,0 +1,106 @@
+/*
+ * Contexts, shared by all datasets that were opened under the same settings, and memory for large results, which comes from the context
+ * and goes back to it: the next result of the same size then needs no fresh pages. The GIL guards the counts.
+ */
+#include "_squall.h"
+
+/* Smaller results are numpy's own. */
+enum { LARGE_BYTES = 1 << 20 };
+
+struct sq_py_context {
+    squall_context *context;
+    size_t users;
+    struct sq_py_defaults defaults; /* under which it was made */
+};
+
+static struct sq_py_context *current; /* a user itself */
+
+squall_context *sq_py_context_of(const struct sq_py_context *shared)
+{
+    return shared->context;
+}
+
+void sq_py_context_drop(struct sq_py_context *shared)
+{
+    if (!shared || --shared->users > 0)
+        return;
+    squall_context_free(shared->context);
+    PyMem_Free(shared);
+}
+
+struct sq_py_context *sq_py_context_take(void)
+{
+    const struct sq_py_defaults *d = &sq_py_defaults;
+    if (current && current->defaults.threads == d->threads && current->defaults.memory_bytes == d->memory_bytes) {
+        current->users++;
+        return current;
+    }
+    const struct squall_context_options options = {.threads = d->threads, .memory_bytes = d->memory_bytes, .cancelled = sq_py_cancelled};
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct sq_py_context *shared = PyMem_Calloc(1, sizeof *shared);
+    if (!shared)
+        return (struct sq_py_context *)PyErr_NoMemory();
+    if (squall_context_new(&options, &shared->context, &err)) {
+        PyMem_Free(shared);
+        return (struct sq_py_context *)sq_py_raise(&err, NULL);
+    }
+    shared->defaults = *d;
+    shared->users = 2;
+    sq_py_context_drop(current);
+    current = shared;
+    return shared;
+}
+
+/* ---- memory of a result, for numpy to lie over ------------------------------------------------------------------------------------- */
+
+struct memory {
+    PyObject_HEAD struct sq_py_context *shared;
+    void *data;
+    size_t size_bytes;
+};
+
+static void dealloc(PyObject *self)
+{
+    struct memory *m = (struct memory *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    if (m->data)
+        squall_memory_free(m->shared->context, m->data, m->size_bytes);
+    sq_py_context_drop(m->shared);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static int get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    struct memory *m = (struct memory *)self;
+    return PyBuffer_FillInfo(view, self, m->data, (Py_ssize_t)m->size_bytes, 0, flags);
+}
+
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, (void *)(uintptr_t)dealloc},
+    {Py_bf_getbuffer, (void *)(uintptr_t)get_buffer},
+    {0, NULL},
+};
+
+PyType_Spec sq_py_memory_spec = {
+    .name = "squall._squall.Memory",
+    .basicsize = sizeof(struct memory),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+PyObject *sq_py_result_new(struct sq_py_context *shared, PyObject *shape, PyObject *dtype, size_t size_bytes)
+{
+    if (size_bytes < LARGE_BYTES)
+        return PyObject_CallFunctionObjArgs(sq_py.numpy_empty, shape, dtype, NULL);
+    struct memory *m = (struct memory *)((allocfunc)PyType_GetSlot(sq_py_memory_type, Py_tp_alloc))(sq_py_memory_type, 0);
+    if (!m)
+        return NULL;
+    shared->users++;
+    m->shared = shared;
+    m->size_bytes = size_bytes;
+    m->data = squall_memory_alloc(shared->context, size_bytes);
+    PyObject *result = m->data ? PyObject_CallFunctionObjArgs(sq_py.numpy_ndarray, shape, dtype, (PyObject *)m, NULL) : PyErr_NoMemory();
+    Py_DECREF((PyObject *)m);
+    return result;
+}

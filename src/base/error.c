@@ -1,6 +1,8 @@
-/* Filling a squall_error: the origin writes the message, callers prepend where they were. */
+/* Filling a squall_error: the origin writes the message, callers prepend where they were. Names come from files, so control
+ * characters do not get into a message. */
 #define SQ_BASE_ERROR_C
 #include "base/error_internal.h"
+#include "base/text.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@ int sq_error(struct squall_error *err, enum squall_status status, const char *fo
         va_start(args, format);
         vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
+        sq_text_make_visible(err->message);
         err->status = status;
         err->os_errno = 0;
     }
@@ -40,6 +43,7 @@ int sq_error_errno(struct squall_error *err, int os_errno, const char *format, .
             /* the GNU strerror_r returns the text, not always in the buffer */
             snprintf(err->message + at, sizeof err->message - at, ": %s", strerror_r(os_errno, text, sizeof text));
         }
+        sq_text_make_visible(err->message);
         err->status = status;
         err->os_errno = os_errno;
     }
@@ -61,6 +65,7 @@ int sq_error_within(struct squall_error *err, int status, const char *format, ..
     int length = snprintf(err->message, sizeof err->message, "%s: ", context);
     if (length > 0 && (size_t)length < sizeof err->message)
         snprintf(err->message + length, sizeof err->message - (size_t)length, "%s", inner);
+    sq_text_make_visible(err->message);
     return err->status;
 }
 

@@ -283,6 +283,16 @@ int sq_json_write(const struct sq_json *v, bool pretty, struct sq_text *out, str
     const char *text = v && inner(v) ? json_object_to_json_string_length(inner(v), flags, &length) : "null";
     if (!v || !text)
         return sq_error_memory(err, 0);
-    sq_text_add_bytes(out, text, length);
+    for (const char *at = text, *end = text + length; at < end; at++) {
+        const char *plain = at;
+        while (at < end && !((unsigned char)*at >= 0x7f && sq_text_control(at)))
+            at++;
+        sq_text_add_bytes(out, plain, (size_t)(at - plain));
+        if (at == end)
+            break;
+        /* json-c escapes only what is below a blank */
+        sq_text_printf(out, "\\u%04x", *at == 0x7f ? 0x7f : (unsigned char)at[1]);
+        at += sq_text_control(at) - 1;
+    }
     return out->failed ? sq_error_memory(err, length) : 0;
 }

@@ -46,6 +46,36 @@ void sq_text_printf(struct sq_text *t, const char *format, ...)
     t->length += (size_t)length;
 }
 
+size_t sq_text_control(const char *at)
+{
+    unsigned char first = (unsigned char)at[0], second = (unsigned char)(first == 0xc2 ? at[1] : 0);
+    if ((first > 0 && first < 0x20) || first == 0x7f)
+        return 1;
+    return second >= 0x80 && second < 0xa0 ? 2 : 0;
+}
+
+bool sq_text_is_visible(const char *text)
+{
+    while (*text && !sq_text_control(text))
+        text++;
+    return !*text;
+}
+
+void sq_text_make_visible(char *text)
+{
+    for (; *text; text++)
+        if (sq_text_control(text))
+            memset(text, '?', sq_text_control(text));
+}
+
+void sq_text_add_visible(struct sq_text *t, const char *text)
+{
+    size_t before = t->length;
+    sq_text_add(t, text);
+    if (!t->failed)
+        sq_text_make_visible(t->data + before);
+}
+
 void sq_text_add_count(struct sq_text *t, uint64_t count, const char *noun)
 {
     sq_text_printf(t, "%llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : "s");

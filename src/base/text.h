@@ -20,6 +20,8 @@ struct sq_text {
 void sq_text_add(struct sq_text *t, const char *text);
 void sq_text_add_bytes(struct sq_text *t, const void *bytes, size_t count);
 __attribute__((format(printf, 2, 3))) void sq_text_printf(struct sq_text *t, const char *format, ...);
+/* Without control characters, which a terminal would obey (or which would begin a line): a ? in their place. */
+void sq_text_add_visible(struct sq_text *t, const char *text);
 void sq_text_add_count(struct sq_text *t, uint64_t count, const char *noun); /* "1 field", "2 fields" */
 /* The content as a C string, "" where nothing was added. */
 const char *sq_text_string(const struct sq_text *t);
@@ -27,6 +29,10 @@ const char *sq_text_string(const struct sq_text *t);
 char *sq_text_release(struct sq_text *t);
 void sq_text_clear(struct sq_text *t); /* keeps the buffer */
 void sq_text_done(struct sq_text *t);
+/* How many bytes the control character at `at` has (C0, DELETE, and C1 as UTF-8); 0: it is none. */
+size_t sq_text_control(const char *at);
+bool sq_text_is_visible(const char *text); /* no control character is in it */
+void sq_text_make_visible(char *text);     /* in place, as sq_text_add_visible */
 #define SQ_CLEANUP_TEXT __attribute__((cleanup(sq_text_done)))
 
 #endif

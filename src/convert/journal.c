@@ -61,6 +61,8 @@ static int append(struct sq_journal *journal, const struct sq_text *lines, struc
 
 int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err)
 {
+    if (epoch >= SQ_EPOCH_LIMIT)
+        return sq_error(err, SQUALL_ECORRUPT, "%s: there is no number left for another journal; the records are damaged", folder);
     struct sq_journal *journal = sq_alloc_zero(1, sizeof *journal);
     SQ_CLEANUP_JSON struct sq_json *head = sq_json_new_object();
     if (!journal)

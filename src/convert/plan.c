@@ -21,6 +21,7 @@ void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kin
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    sq_text_make_visible(line);
     pthread_mutex_lock(&plan->say_lock);
     plan->events.message(plan->events.user, kind, line);
     pthread_mutex_unlock(&plan->say_lock);

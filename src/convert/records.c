@@ -282,12 +282,15 @@ static int settle(struct replay *r, struct sq_records *records, struct squall_er
     return 0;
 }
 
-/* "epoch-000012-part-0.journal"; *ret_epoch is untouched where the name is another. */
+/* "epoch-000012-part-0.journal"; *ret_epoch is untouched where it is not written so, since then its place among the others is unknown. */
 static bool is_journal(const char *name, unsigned *ret_epoch)
 {
     unsigned epoch, part;
-    int end = 0;
-    if (sscanf(name, "epoch-%9u-part-%9u.journal%n", &epoch, &part, &end) != 2 || end == 0 || name[end])
+    char again[sizeof "epoch-999999999-part-999999999.journal"];
+    if (sscanf(name, "epoch-%9u-part-%9u.journal", &epoch, &part) != 2 || epoch == 0 || epoch >= SQ_EPOCH_LIMIT)
+        return false;
+    snprintf(again, sizeof again, "epoch-%06u-part-%u.journal", epoch, part);
+    if (strcmp(name, again) != 0)
         return false;
     *ret_epoch = epoch;
     return true;
@@ -305,9 +308,14 @@ static int replay_folder(struct replay *r, const char *folder, unsigned *ret_epo
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         SQ_CLEANUP_FREE char *path = sq_path_join(folder, names[i]);
-        if (!is_journal(names[i], ret_epoch))
+        if (strncmp(names[i], "epoch-", 6) != 0)
             continue;
-        status = path ? replay_journal(r, path, err) : sq_error_memory(err, strlen(folder));
+        if (!path)
+            status = sq_error_memory(err, strlen(folder));
+        else if (!is_journal(names[i], ret_epoch))
+            status = sq_error(err, SQUALL_ECORRUPT, "%s: no name that a journal has; the records are damaged: rename or remove it", path);
+        else
+            status = replay_journal(r, path, err);
     }
     sq_names_free(names, count);
     return status;

@@ -11,7 +11,10 @@
 #include "sys/file.h"
 #include <stdbool.h>
 
-enum { SQ_RECORD_FORMAT = 1 }; /* part of the layout id */
+enum {
+    SQ_RECORD_FORMAT = 1,    /* part of the layout id */
+    SQ_EPOCH_LIMIT = 1000000 /* six digits, so that names sort as numbers */
+};
 
 /* A source file as it was: known again by these three, wherever it lies. */
 struct sq_record_file {

@@ -67,9 +67,10 @@ static int look_at_runs(struct status *s, struct squall_error *err)
     memcpy(sorted, s->counts, count * sizeof *sorted);
     s->usual = sq_usual_count(sorted, count);
     for (uint64_t i = 0; i < count; i++) {
-        bool flag;
+        bool flag = false;
         uint32_t field_count;
-        SQ_TRY(sq_flags_get(s->store, i, &flag, &field_count, err));
+        if (s->counts[i] > 0)
+            SQ_TRY(sq_flags_get(s->store, i, &flag, &field_count, err));
         s->runs[i] = (uint8_t)state_of(s, i, flag);
         s->totals[s->runs[i]]++;
     }
@@ -182,7 +183,9 @@ static void left_lines(const struct status *s, struct sq_text *out)
         if (left->unit > s->state.init_count / s->state.init_chunk)
             continue;
         sq_time_text(init_time(s, left->unit * s->state.init_chunk), time);
-        sq_text_printf(out, "left: run%s %s: %s\n", s->state.init_chunk > 1 ? "s from" : "", time, left->why);
+        sq_text_printf(out, "left: run%s %s: ", s->state.init_chunk > 1 ? "s from" : "", time);
+        sq_text_add_visible(out, left->why);
+        sq_text_add(out, "\n");
     }
 }
 
@@ -209,12 +212,20 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
     left_lines(s, out);
     if (records->input_count)
         sq_text_add(out, "bad or ignored inputs so far:\n");
-    for (size_t i = 0; i < records->input_count; i++)
-        sq_text_printf(out, "  %s: %s\n", records->inputs[i].file.name, records->inputs[i].what);
+    for (size_t i = 0; i < records->input_count; i++) {
+        sq_text_add(out, "  ");
+        sq_text_add_visible(out, records->inputs[i].file.name);
+        sq_text_add(out, ": ");
+        sq_text_add_visible(out, records->inputs[i].what);
+        sq_text_add(out, "\n");
+    }
     if (s->in_use)
         sq_text_printf(out, "%s\n", s->in_use);
-    if (records->command)
-        sq_text_printf(out, "to go on: %s\n", records->command);
+    if (records->command) {
+        sq_text_add(out, "to go on: ");
+        sq_text_add_visible(out, records->command);
+        sq_text_add(out, "\n");
+    }
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "cube/cube.h"
 #include "format/zarr/zarr.h"
 #include "io/atomic_file.h"
 #include <string.h>
@@ -13,8 +14,8 @@ static const size_t LAYOUT_LIMIT_BYTES = (size_t)64 << 20;
 static bool plausible(const struct sq_store_state *s)
 {
     int64_t span, last;
-    return s->init_count >= 1 && s->init_count <= UINT32_MAX && s->init_chunk >= 1 && s->init_chunk <= UINT32_MAX && s->init_step_s >= 0 &&
-           sq_mul_i64((int64_t)s->init_count, s->init_step_s, &span) && sq_add_i64(s->init_start_s, span, &last) &&
+    return s->init_count >= 1 && s->init_count <= SQ_INIT_COUNT_LIMIT && s->init_chunk >= 1 && s->init_chunk <= UINT32_MAX &&
+           s->init_step_s >= 0 && sq_mul_i64((int64_t)s->init_count, s->init_step_s, &span) && sq_add_i64(s->init_start_s, span, &last) &&
            s->init_start_s > -(INT64_C(1) << 56) && last < INT64_C(1) << 56;
 }
 
@@ -69,6 +70,18 @@ static int refuse_folder(const char *store, struct squall_error *err)
     return sq_error(err, SQUALL_EREFUSED, "%s: a folder that holds other things; choose another destination", store);
 }
 
+/* Records of units that the layout has no place for would set flags of runs that they do not speak of. */
+static int check_units(const struct sq_store_state *s, struct squall_error *err)
+{
+    for (size_t i = 0; i < s->records.unit_count; i++) {
+        const struct sq_record_unit *unit = &s->records.units[i];
+        if (unit->unit > (s->init_count - 1) / s->init_chunk || unit->init_count > s->init_chunk)
+            return sq_error(err, SQUALL_ECORRUPT, "%s: the record of unit %llu does not fit layout.json; the records are damaged",
+                            s->records_folder, (unsigned long long)unit->unit);
+    }
+    return 0;
+}
+
 static int read_folder(const char *store, struct sq_store_state *state, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *layout = sq_path_join(state->records_folder, "layout.json");
@@ -85,7 +98,8 @@ static int read_folder(const char *store, struct sq_store_state *state, struct s
     SQ_TRY(read_layout(layout, state, err));
     SQ_TRY(sq_file_stat(root, &kind, NULL, err));
     state->complete = kind == SQ_FILE_REGULAR;
-    return sq_records_load(state->records_folder, &state->records, err);
+    SQ_TRY(sq_records_load(state->records_folder, &state->records, err));
+    return check_units(state, err);
 }
 
 int sq_store_state_read(const char *store, struct sq_store_state *ret, struct squall_error *err)

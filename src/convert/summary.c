@@ -63,9 +63,14 @@ uint32_t sq_usual_count(uint32_t *counts, size_t count)
     return usual;
 }
 
+/* Names in a report come from files: only its own line ends are left of control characters. */
 char *sq_text_for_caller(const struct sq_text *text)
 {
-    return text->failed ? NULL : strdup(sq_text_string(text));
+    char *copy = text->failed ? NULL : strdup(sq_text_string(text));
+    for (char *at = copy; at && *at; at++)
+        if (*at != '\n' && sq_text_control(at))
+            memset(at, '?', sq_text_control(at));
+    return copy;
 }
 
 int sq_json_for_caller(const struct sq_json *v, char **ret, struct squall_error *err)

@@ -28,8 +28,10 @@ static int sweep_folder(const char *folder, bool deep, struct squall_error *err)
         SQ_CLEANUP_FREE char *path = sq_path_join(folder, names[i]);
         if (!path)
             status = sq_error_memory(err, strlen(folder));
-        else
-            status = temporary ? sq_file_remove(path, err) : sweep_folder(path, true, err);
+        else if (temporary)
+            status = sq_file_remove(path, err);
+        else if (sq_folder_is_real(path))
+            status = sweep_folder(path, true, err);
     }
     sq_names_free(names, count);
     return status;

@@ -5,6 +5,7 @@
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "convert/flags.h"
 #include "convert/plan.h"
 #include "store/zarr_writer.h"
 #include <string.h>
@@ -150,12 +151,35 @@ static bool has_bad_input(const struct squall_convert_plan *plan, const struct s
     return false;
 }
 
+/*
+ * A unit without a record: it is new, unless a flag says that it is stored. A record is durable before its flags are, so such a
+ * record has been lost, and with it what must not become fill.
+ */
+static int weigh_unrecorded(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, struct squall_error *err)
+{
+    unit->todo = SQ_TODO_WRITE;
+    for (uint64_t i = 0; i < plan->layout.init_chunk; i++) {
+        uint64_t init = unit->unit * plan->layout.init_chunk + i;
+        bool exists;
+        uint32_t field_count;
+        if (init >= plan->state.init_count)
+            break;
+        SQ_TRY(sq_flags_get(plan->target, init, &exists, &field_count, err));
+        if (!exists)
+            continue;
+        unit->todo = SQ_TODO_KEEP;
+        unit->why =
+            sq_strdup("chunk_exists says that it is stored, but its record is lost; left as it is. To write it from the sources, remove "
+                      "its files in chunk_exists/c");
+        return unit->why ? 0 : sq_error_memory(err, sizeof *unit);
+    }
+    return 0;
+}
+
 static int decide(const struct squall_convert_plan *plan, const bool *bad_files, struct sq_planned_unit *unit, struct squall_error *err)
 {
     unit->record = sq_records_unit(&plan->state.records, unit->unit);
-    unit->todo = SQ_TODO_WRITE;
-    if (unit->record)
-        SQ_TRY(weigh(plan, unit, err));
+    SQ_TRY(unit->record ? weigh(plan, unit, err) : weigh_unrecorded(plan, unit, err));
     if (!plan->settings.strict || !sq_is_to_do(unit) || !has_bad_input(plan, unit, bad_files))
         return 0;
     sq_free(unit->why);

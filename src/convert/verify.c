@@ -14,6 +14,7 @@
 #include "convert/summary.h"
 #include "engine/array.h"
 #include "store/zarr_writer.h"
+#include "sys/file.h"
 #include "sys/pool.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,47 +25,57 @@ struct finding {
     char *line;
 };
 
+struct findings {
+    struct finding *items;
+    size_t count, capacity; /* those that are listed */
+    uint64_t total;
+};
+
+/* A store may claim more chunks than memory has room for lines, or a life has time. */
+enum { LISTED_LIMIT = 100000, CHUNK_COUNT_LIMIT = 1 << 26, PIECE_BYTES = 1 << 20 };
+
 struct verify {
     const struct squall_context *ctx;
     struct squall_convert_events events;
     const char *store;
     pthread_mutex_t lock; /* around all below, and the events */
-    struct finding *bad, *absent;
-    size_t bad_count, bad_capacity, absent_count, absent_capacity;
+    struct findings bad, absent;
     uint64_t chunks_done, chunk_count, bytes;
     bool at_the_rest; /* behind the chunks that the records tell of: a few small ones, of which progress is not told */
 };
 
-static void findings_free(struct finding *findings, size_t count)
+static void findings_done(struct findings *findings)
 {
-    for (size_t i = 0; i < count; i++)
-        sq_free(findings[i].line);
-    sq_free(findings);
+    for (size_t i = 0; i < findings->count; i++)
+        sq_free(findings->items[i].line);
+    sq_free(findings->items);
 }
 
 static void verify_done(struct verify *v)
 {
-    findings_free(v->bad, v->bad_count);
-    findings_free(v->absent, v->absent_count);
+    findings_done(&v->bad);
+    findings_done(&v->absent);
     pthread_mutex_destroy(&v->lock);
 }
 
 /* line is taken; NULL: out of memory. */
 static int add_finding(struct verify *v, bool absent, size_t order, char *line, struct squall_error *err)
 {
-    struct finding **list = absent ? &v->absent : &v->bad;
-    size_t *count = absent ? &v->absent_count : &v->bad_count, *capacity = absent ? &v->absent_capacity : &v->bad_capacity;
+    struct findings *list = absent ? &v->absent : &v->bad;
     if (!line)
-        return sq_error_memory(err, sizeof **list);
+        return sq_error_memory(err, sizeof *list->items);
+    sq_text_make_visible(line);
     pthread_mutex_lock(&v->lock);
-    int status = sq_grow((void **)list, capacity, *count + 1, sizeof **list, err);
-    if (!status) {
-        (*list)[(*count)++] = (struct finding){order, line};
+    bool listed = list->count < LISTED_LIMIT;
+    int status = listed ? SQ_GROW(list->items, list->capacity, list->count + 1, err) : 0;
+    list->total += !status;
+    if (!status && listed) {
+        list->items[list->count++] = (struct finding){order, line};
         if (v->events.message)
             v->events.message(v->events.user, absent ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, line);
     }
     pthread_mutex_unlock(&v->lock);
-    if (status)
+    if (status || !listed)
         sq_free(line);
     return status;
 }
@@ -94,16 +105,14 @@ struct recorded {
     size_t array_count;
     struct expected *chunks;
     size_t chunk_count, chunk_capacity;
-    void **buffers; /* of each worker */
-    size_t *capacities;
+    void **pieces; /* of a file, of each worker */
 };
 
 static void recorded_done(struct recorded *r)
 {
-    for (unsigned i = 0; r->buffers && i < r->v->ctx->threads; i++)
-        sq_free(r->buffers[i]);
-    sq_free(r->buffers);
-    sq_free(r->capacities);
+    for (unsigned i = 0; r->pieces && i < r->v->ctx->threads; i++)
+        sq_free(r->pieces[i]);
+    sq_free(r->pieces);
     sq_free(r->chunks);
     sq_free(r->arrays);
 }
@@ -169,14 +178,22 @@ static int compare(struct recorded *r, const struct expected *e, const char *pat
     else if (!status && (kind != SQ_FILE_REGULAR || identity.size_bytes != e->record.size_bytes))
         status = sq_error(&failure, SQUALL_ECORRUPT, "%s: %llu bytes, its record says %llu", path, (unsigned long long)identity.size_bytes,
                           (unsigned long long)e->record.size_bytes);
-    if (!status) {
-        SQ_TRY(sq_grow(&r->buffers[worker], &r->capacities[worker], e->record.size_bytes, 1, err));
-        status = sq_file_open(path, &fd, NULL, &failure);
-    }
+    if (!status && !r->pieces[worker] && !(r->pieces[worker] = sq_alloc(PIECE_BYTES, 1)))
+        return sq_error_memory(err, PIECE_BYTES);
     if (!status)
-        status = sq_file_read_at(fd, path, 0, r->buffers[worker], e->record.size_bytes, &failure);
+        status = sq_file_open(path, &fd, NULL, &failure);
+    uint32_t crc = 0;
+    for (uint64_t at = 0; at < e->record.size_bytes && !status; at += PIECE_BYTES) {
+        uint64_t left = e->record.size_bytes - at;
+        size_t bytes = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        status = sq_file_read_at(fd, path, at, r->pieces[worker], bytes, &failure);
+        if (!status)
+            crc = sq_crc32c(crc, r->pieces[worker], bytes);
+        if (sq_cancelled(r->v->ctx))
+            break; /* the caller sees it too */
+    }
     sq_file_close(fd);
-    if (!status && sq_crc32c(0, r->buffers[worker], e->record.size_bytes) != e->record.crc32c)
+    if (!status && crc != e->record.crc32c && !sq_cancelled(r->v->ctx))
         status = sq_error(&failure, SQUALL_ECORRUPT, "%s: its bytes do not match their checksum", path);
     if (status && !(*ret_line = sq_strdup(failure.message)))
         return sq_error_memory(err, sizeof failure);
@@ -203,24 +220,40 @@ static int check_chunk(void *user, size_t index, unsigned worker, struct squall_
 }
 
 /* Runs that the flags call stored, and no record does. */
+static int check_flag(struct verify *v, const struct sq_store_state *state, uint64_t init, struct squall_error *err)
+{
+    bool exists;
+    uint32_t field_count;
+    char time[SQ_TIME_TEXT_BYTES];
+    SQ_TRY(sq_flags_get(v->store, init, &exists, &field_count, err));
+    if (!exists)
+        return 0;
+    sq_time_text(state->init_start_s + (int64_t)init * state->init_step_s, time);
+    return add_finding(v, false, SIZE_MAX, sq_format("%s: chunk_exists is true for run %s, but no record says so", v->store, time), err);
+}
+
 static int check_flags(struct verify *v, const struct sq_store_state *state, struct squall_error *err)
 {
     SQ_CLEANUP_FREE uint32_t *counts = sq_alloc(state->init_count, sizeof *counts);
-    if (!counts)
+    SQ_CLEANUP_FREE char *folder = sq_format("%s/%s/c", v->store, SQ_FLAG_EXISTS);
+    char **names = NULL;
+    size_t name_count = 0;
+    if (!counts || !folder)
         return sq_error_memory(err, state->init_count * sizeof *counts);
     sq_count_fields(&state->records, state->init_chunk, state->init_count, counts);
-    for (uint64_t i = 0; i < state->init_count; i++) {
-        bool exists;
-        uint32_t field_count;
-        char time[SQ_TIME_TEXT_BYTES];
-        SQ_TRY(sq_flags_get(v->store, i, &exists, &field_count, err));
-        if (!exists || counts[i] > 0)
-            continue;
-        sq_time_text(state->init_start_s + (int64_t)i * state->init_step_s, time);
-        SQ_TRY(
-            add_finding(v, false, SIZE_MAX, sq_format("%s: chunk_exists is true for run %s, but no record says so", v->store, time), err));
+    enum sq_file_kind kind;
+    SQ_TRY(sq_file_stat(folder, &kind, NULL, err));
+    if (kind != SQ_FILE_FOLDER) /* no run is stored yet */
+        return 0;
+    int status = sq_folder_list(folder, &names, &name_count, err);
+    for (size_t i = 0; i < name_count && !status; i++) {
+        char *end;
+        unsigned long long init = strtoull(names[i], &end, 10);
+        if (names[i][0] >= '0' && names[i][0] <= '9' && !*end && init < state->init_count && counts[init] == 0)
+            status = check_flag(v, state, init, err);
     }
-    return 0;
+    sq_names_free(names, name_count);
+    return status;
 }
 
 /* ---- by decoding ----------------------------------------------------------------------------------------------------------------- */
@@ -329,8 +362,14 @@ static int decode_array(struct verify *v, squall_array *a, bool complete, size_t
         d.grid[i] = d.info.shape[i] ? (d.info.shape[i] - 1) / d.info.chunks[i] + 1 : 0;
         uint64_t length = d.info.chunks[i] < d.info.shape[i] ? d.info.chunks[i] : d.info.shape[i];
         if (!sq_mul_size(chunks, d.grid[i], &chunks) || !sq_mul_size(d.chunk_elements, length, &d.chunk_elements))
-            return sq_error(err, SQUALL_ECORRUPT, "%s: %s: more chunks than can be counted", v->store, d.info.name);
+            return add_finding(v, !complete, first_order,
+                               sq_format("%s: %s: not checked: more chunks than can be counted", v->store, d.info.name), err);
     }
+    if (chunks > CHUNK_COUNT_LIMIT)
+        return add_finding(v, !complete, first_order,
+                           sq_format("%s: %s: not checked: %zu chunks, more than the %d that verify looks at", v->store, d.info.name,
+                                     chunks, CHUNK_COUNT_LIMIT),
+                           err);
     d.buffers = sq_alloc_zero(v->ctx->threads, sizeof *d.buffers);
     if (!d.buffers || !sq_mul_size(d.chunk_elements, element, &bytes))
         return sq_error_memory(err, sizeof(void *));
@@ -417,10 +456,9 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
     __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v};
     const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
     r.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *r.arrays);
-    r.buffers = sq_alloc_zero(v->ctx->threads, sizeof *r.buffers);
-    r.capacities = sq_alloc_zero(v->ctx->threads, sizeof *r.capacities);
-    if (!r.arrays || !r.buffers || !r.capacities)
-        return sq_error_memory(err, v->ctx->threads * sizeof *r.buffers);
+    r.pieces = sq_alloc_zero(v->ctx->threads, sizeof *r.pieces);
+    if (!r.arrays || !r.pieces)
+        return sq_error_memory(err, v->ctx->threads * sizeof *r.pieces);
     SQ_TRY(sq_json_each(arrays, add_array, &r, err));
     for (size_t i = 0; i < state->records.unit_count; i++)
         if (state->records.units[i].valid)
@@ -444,11 +482,11 @@ static int by_order(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-static struct sq_json *lines_json(const struct finding *findings, size_t count)
+static struct sq_json *lines_json(const struct findings *findings)
 {
     struct sq_json *v = sq_json_new_array();
-    for (size_t i = 0; v && i < count; i++) {
-        if (sq_json_append(v, sq_json_new_string(findings[i].line))) {
+    for (size_t i = 0; v && i < findings->count; i++) {
+        if (sq_json_append(v, sq_json_new_string(findings->items[i].line))) {
             sq_json_free(v);
             return NULL;
         }
@@ -456,29 +494,36 @@ static struct sq_json *lines_json(const struct finding *findings, size_t count)
     return v;
 }
 
+static void add_lines(const struct findings *findings, struct sq_text *out)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        sq_text_printf(out, "%s\n", findings->items[i].line);
+    if (findings->total > findings->count)
+        sq_text_printf(out, "and %llu more\n", (unsigned long long)(findings->total - findings->count));
+}
+
 static int write_report(struct verify *v, bool recorded, char **ret_text, char **ret_json, struct squall_error *err)
 {
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
     SQ_CLEANUP_JSON struct sq_json *json = sq_json_new_object();
     char size[SQ_SIZE_TEXT_BYTES];
-    if (v->bad_count)
-        qsort(v->bad, v->bad_count, sizeof *v->bad, by_order);
-    if (v->absent_count)
-        qsort(v->absent, v->absent_count, sizeof *v->absent, by_order);
+    if (v->bad.count)
+        qsort(v->bad.items, v->bad.count, sizeof *v->bad.items, by_order);
+    if (v->absent.count)
+        qsort(v->absent.items, v->absent.count, sizeof *v->absent.items, by_order);
     if (!json || sq_json_set_string(json, "store", v->store) || sq_json_set_string(json, "by", recorded ? "records" : "decoding") ||
         sq_json_set(json, "chunks", sq_json_new_uint(v->chunk_count)) || sq_json_set(json, "bytes", sq_json_new_uint(v->bytes)) ||
-        sq_json_set(json, "bad", lines_json(v->bad, v->bad_count)) || sq_json_set(json, "absent", lines_json(v->absent, v->absent_count)))
+        sq_json_set(json, "bad", lines_json(&v->bad)) || sq_json_set(json, "absent", lines_json(&v->absent)))
         return sq_error_memory(err, sizeof(void *));
-    for (size_t i = 0; i < v->bad_count; i++)
-        sq_text_printf(&text, "%s\n", v->bad[i].line);
-    for (size_t i = 0; i < v->absent_count; i++)
-        sq_text_printf(&text, "%s\n", v->absent[i].line);
+    add_lines(&v->bad, &text);
+    add_lines(&v->absent, &text);
     sq_size_text(v->bytes, size);
     sq_text_printf(&text, "%s: ", v->store);
     sq_text_add_count(&text, v->chunk_count, "chunk");
     sq_text_add(&text, recorded ? " compared with their records, " : " decoded");
-    sq_text_printf(&text, "%s: %zu bad, %zu absent\n", recorded ? size : "", v->bad_count, v->absent_count);
-    if (recorded && v->bad_count)
+    sq_text_printf(&text, "%s: %llu bad, %llu absent\n", recorded ? size : "", (unsigned long long)v->bad.total,
+                   (unsigned long long)v->absent.total);
+    if (recorded && v->bad.total)
         sq_text_add(&text, "to mend it: remove the files that are named, then give the command that squall status tells\n");
     char *copy = sq_text_for_caller(&text);
     if (!copy)
@@ -518,7 +563,7 @@ int squall_verify_report(squall_context *ctx, const char *store, const struct sq
     sq_store_state_done(&state);
     SQ_TRY(status);
     SQ_TRY(write_report(&v, recorded, &text, &json, err));
-    *ret_bad = v.bad_count;
+    *ret_bad = v.bad.total;
     *ret_text = text;
     *ret_json = json;
     return 0;

@@ -155,8 +155,6 @@ struct sq_where {
     uint32_t step, member, level;
 };
 
-enum { SQ_INIT_COUNT_LIMIT = 20000000 }; /* beyond it one stray date lies decades away at a cadence of minutes */
-
 /* More than GRIB's calendar can say, and so little that sums and differences of such times fit. */
 #define SQ_TIME_LIMIT_S (INT64_C(1) << 44)
 

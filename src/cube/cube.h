@@ -22,6 +22,8 @@ enum sq_cube_reason {
     SQ_CUBE_UNSUPPORTED,           /* product, grid or packing that squall does not read yet */
 };
 
+enum { SQ_INIT_COUNT_LIMIT = 20000000 }; /* beyond it one stray date lies decades away at a cadence of minutes */
+
 /* Why a field is not placed. */
 struct sq_cube_ignored {
     size_t field; /* row of the index */

@@ -185,7 +185,7 @@ static int add_file_sizes(const char *path, unsigned depth, uint64_t *total, str
         status = child ? sq_file_stat(child, &kind, &id, err) : sq_error_memory(err, strlen(path));
         if (!status && kind == SQ_FILE_REGULAR)
             *total += id.size_bytes;
-        else if (!status && kind == SQ_FILE_FOLDER && depth < SQUALL_RANK_MAX + 1)
+        else if (!status && kind == SQ_FILE_FOLDER && depth < SQUALL_RANK_MAX + 1 && (depth == 0 || sq_folder_is_real(child)))
             status = add_file_sizes(child, depth + 1, total, err);
     }
     sq_names_free(names, count);

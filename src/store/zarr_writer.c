@@ -18,7 +18,8 @@ static const char DOCUMENT[] = "zarr.json";
 /* Names of nodes as Zarr v3 allows them, less those that begin with a dot: they would be hidden files. */
 static int check_name(const char *name, struct squall_error *err)
 {
-    if (!name || !name[0] || name[0] == '.' || strchr(name, '/') || !strncmp(name, "__", 2) || !strcmp(name, DOCUMENT))
+    if (!name || !name[0] || name[0] == '.' || strchr(name, '/') || !strncmp(name, "__", 2) || !strcmp(name, DOCUMENT) ||
+        !sq_text_is_visible(name))
         return sq_error(err, SQUALL_EINVAL, "'%s' cannot be the name of an array in a Zarr store", name ? name : "");
     return 0;
 }

@@ -46,6 +46,12 @@ int sq_file_exists(const char *path, bool *ret_exists, struct squall_error *err)
     return 0;
 }
 
+bool sq_folder_is_real(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
 int sq_file_open(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a FIFO must not hang us */
@@ -200,7 +206,7 @@ int sq_file_exchange(const char *a, const char *b, struct squall_error *err)
 
 int sq_file_hold(const char *path, int *ret_fd, struct squall_error *err)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666); /* a link would make a file elsewhere */
     if (fd < 0)
         return sq_error_errno(err, errno, "%s", path);
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

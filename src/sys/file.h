@@ -32,6 +32,9 @@ int sq_file_stat(const char *path, enum sq_file_kind *ret_kind, struct sq_file_i
 /* Is there an entry of this name? Links are not followed: a link that leads nowhere is an entry. */
 int sq_file_exists(const char *path, bool *ret_exists, struct squall_error *err) SQUALL_CHECK;
 
+/* A folder, and no link to one: what walks a tree stays in it, and comes to an end. */
+bool sq_folder_is_real(const char *path);
+
 /* *ret_fd: close with sq_file_close. A folder, device or pipe is refused (SQUALL_EUNSUPPORTED). ret_identity may be NULL. */
 int sq_file_open(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err) SQUALL_CHECK;
 void sq_file_close(int fd); /* for descriptors only read from; -1 is accepted */

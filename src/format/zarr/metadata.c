@@ -38,6 +38,7 @@ int sq_zarr_unsupported(struct sq_zarr_array *a, struct squall_error *err, const
     va_start(args, format);
     vsnprintf(reason.message, sizeof reason.message, format, args);
     va_end(args);
+    sq_text_make_visible(reason.message);
     a->unsupported = sq_strdup(reason.message);
     return a->unsupported ? 0 : sq_error_memory(err, sizeof reason.message);
 }
@@ -76,6 +77,8 @@ int sq_zarr_set_dims(struct sq_zarr_array *a, const struct sq_json *names, struc
         const char *name = sq_json_string(member);
         if (named && !name && sq_json_type(member) != SQ_JSON_NULL)
             return sq_error(err, SQUALL_ECORRUPT, "the name of its dimension %u is no text", d + 1);
+        if (name && !sq_text_is_visible(name))
+            return sq_error(err, SQUALL_ECORRUPT, "the name of its dimension %u has control characters: %s", d + 1, name);
         a->dims[d] = sq_strdup(name ? name : "");
         if (!a->dims[d])
             return sq_error_memory(err, 1);

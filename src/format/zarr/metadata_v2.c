@@ -39,6 +39,7 @@ static int parse_type(const struct sq_json *document, struct sq_zarr_array *a, b
         return sq_error(err, SQUALL_ECORRUPT, "its dtype is neither a text nor a list");
     if (!(a->type_name = sq_strdup(name)))
         return sq_error_memory(err, strlen(name));
+    sq_text_make_visible(a->type_name);
     if (!strchr("<>|=", name[0]) || !name[0] || name[0] == '=')
         return sq_zarr_unsupported(a, err, "unsupported data type %s", name);
 
@@ -98,6 +99,8 @@ static int name_codecs(const struct sq_json *filters, const struct sq_json *comp
     if (names.length == 0)
         sq_text_add(&names, "none");
     a->codec_names = sq_text_release(&names);
+    if (a->codec_names)
+        sq_text_make_visible(a->codec_names);
     return a->codec_names ? 0 : sq_error_memory(err, 1);
 }
 

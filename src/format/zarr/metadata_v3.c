@@ -49,6 +49,8 @@ static int parse_type(const struct sq_json *type, struct sq_zarr_array *a, struc
     } else {
         a->type_name = foreign_type_name(type, name);
         if (a->type_name)
+            sq_text_make_visible(a->type_name);
+        if (a->type_name)
             SQ_TRY(sq_zarr_unsupported(a, err, "unsupported data type %s", a->type_name));
     }
     return a->type_name ? 0 : sq_error_memory(err, strlen(name));
@@ -101,6 +103,8 @@ static int name_codecs(const struct sq_json *codecs, struct sq_zarr_array *a, st
         sq_text_printf(&names, "%s%s", i ? " + " : "", name);
     }
     a->codec_names = sq_text_release(&names);
+    if (a->codec_names)
+        sq_text_make_visible(a->codec_names);
     return a->codec_names ? 0 : sq_error_memory(err, count);
 }
 

@@ -81,6 +81,8 @@ static int add_array(struct opening *o, const char *name, int version, const str
     struct sq_zarr_array *a = &s->arrays[s->array_count];
     *a = (struct sq_zarr_array){.name = sq_strdup(name), .folder = name[0] ? sq_path_join(o->path, name) : sq_strdup(o->path)};
     int status = a->name && a->folder ? 0 : sq_error_memory(&reason, strlen(name));
+    if (!status && !sq_text_is_visible(name))
+        status = sq_error(&reason, SQUALL_ECORRUPT, "control characters in its name");
     if (!status)
         status = version == 3 ? sq_zarr_parse_v3(document, a, &reason) : sq_zarr_parse_v2(document, attributes, a, &reason);
     if (!status) {

@@ -1,0 +1,221 @@
+"""Stores that are damaged or made to harm: nothing crashes, hangs, writes outside of the store or loses what is stored.
+
+What the bytes of a chunk decode to is the business of test_convert.py; here the store around them lies.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+
+import pytest
+import small_archive as archive
+
+RECORDS = "chunk_exists/.squall"
+JOURNAL = f"{RECORDS}/epoch-000001-part-0.journal"
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
+LIMIT_S = 60  # a hang; nothing here takes a second
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def journal_line(text):
+    return b"%08x %s\n" % (crc32c(text), text)
+
+
+def chunks_of(store):
+    return {p: p.read_bytes() for name in ("t2m", "u10") for p in (store / name / "c").rglob("*") if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def made(squall, tmp_path_factory):
+    """(sources, later sources that lack fields of run 2 and hold a run 3, a store of the former)."""
+    work = tmp_path_factory.mktemp("hostile")
+    sources, later = work / "in", work / "later"
+    for n in range(3):
+        archive.write(archive.path_of(sources, n), archive.run(n, ("t", "u"), range(2)))
+    archive.write(archive.path_of(later, 2), archive.run(2, ("t",), range(1)))
+    archive.write(archive.path_of(later, 3), archive.run(3, ("t", "u"), range(2)))
+    squall("convert", sources, work / "out.zarr")
+    return sources, later, work / "out.zarr"
+
+
+@pytest.fixture
+def store(made, tmp_path):
+    return shutil.copytree(made[2], tmp_path / "out.zarr")
+
+
+@pytest.fixture
+def look(squall):
+    """Run a command on a store; what it says must be harmless to a terminal, and not silent where it fails."""
+
+    def call(*args, codes=(0, 1, 2, 3, 4, 5)):
+        done = squall(*args, check=False, timeout=LIMIT_S, errors="surrogateescape")
+        assert done.code in codes, (args, done.code, done.err)
+        assert not CONTROL.search(done.out + done.err), (args, done.out, done.err)
+        assert done.code in (0, 5) or (done.out + done.err).strip(), args
+        return done
+
+    return call
+
+
+def edit(path, change):
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+
+
+def cut_lines(data):
+    return b"".join(data.splitlines(True)[:-1])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [cut_lines, lambda data: data[:-1], lambda data: data[:-40], lambda data: b"", None],
+    ids=["a line less", "no line end", "torn", "empty", "gone"],
+)
+def test_what_a_lost_record_told_of_is_not_overwritten(look, made, store, damage):
+    """The end of a journal can be lost without a trace in it; a flag that is set tells of it."""
+    journal, before = store / JOURNAL, chunks_of(store)
+    if damage:
+        journal.write_bytes(damage(journal.read_bytes()))
+    else:
+        journal.unlink()
+    done = look("convert", made[1], store, codes=(3,))
+    assert "its record is lost" in done.err
+    after = chunks_of(store)
+    assert {p: after[p] for p in before} == before
+    assert len(after) > len(before)  # what is new has come in
+    assert "chunk_exists is true for run" in look("verify", store, codes=(5,)).out
+
+
+@pytest.mark.parametrize("change", [{"unit": 3}, {"unit": 2**63}, {"field_counts": [4, 4]}], ids=str)
+def test_a_record_that_does_not_fit_the_layout_is_refused(look, made, store, change):
+    journal = store / JOURNAL
+    lines = journal.read_bytes().splitlines()
+    text = json.dumps(json.loads(lines[-1][9:]) | change).encode()
+    journal.write_bytes(b"\n".join(lines[:-1]) + b"\n" + journal_line(text))
+    before = chunks_of(store), sorted(p.name for p in (store / "chunk_exists/c").iterdir())
+    for command in (["status", store], ["verify", store], ["convert", made[1], store], ["convert", made[0], store]):
+        assert "records are damaged" in look(*command, codes=(1,)).err
+    assert (chunks_of(store), sorted(p.name for p in (store / "chunk_exists/c").iterdir())) == before
+
+
+@pytest.mark.parametrize("name", ["epoch-999999999-part-0", "epoch-1-part-0", "epoch-000000-part-0", "epoch-000001-part-00"])
+def test_a_journal_whose_place_is_unknown_is_refused(look, made, store, name):
+    (store / JOURNAL).rename(store / RECORDS / f"{name}.journal")
+    assert name in look("convert", made[1], store, codes=(1,)).err
+    assert name in look("status", store, codes=(1,)).err
+
+
+@pytest.mark.parametrize("count", [2**25, 2**32 - 1])
+def test_a_claim_of_more_runs_than_there_can_be_is_refused(look, store, count):
+    edit(store / RECORDS / "layout.json", lambda v: v["init_time"].update(count=count))
+    assert "records are damaged" in look("status", store, codes=(1,)).err
+
+
+@pytest.mark.parametrize("where", ["chunk_exists/c", "t2m/c", "t2m/c/1", "latitude/c"])
+def test_links_that_lead_back_do_not_make_a_walk_endless(look, made, store, where):
+    for name in ("a", "b"):
+        (store / where / name).symlink_to(".")
+    look("info", store, codes=(0,))
+    look("ls", store, codes=(0,))
+    look("convert", made[0], store, codes=(0,))
+    look("verify", store, codes=(0,))
+
+
+def test_nothing_outside_of_the_store_is_removed_or_made_through_links(look, made, store, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / ".x.12-0.squall-tmp").write_text("another's")
+    (store / "chunk_exists/c/link").symlink_to(outside)
+    (store / RECORDS / "guard").unlink()
+    (store / RECORDS / "guard").symlink_to(outside / "new")
+    assert "guard" in look("convert", made[0], store, codes=(1,)).err
+    (store / RECORDS / "guard").unlink()
+    look("convert", made[0], store, codes=(0,))
+    assert [p.name for p in outside.iterdir()] == [".x.12-0.squall-tmp"]
+
+
+def test_no_name_or_text_of_a_store_reaches_the_terminal_raw(look, made, store):
+    evil = "a\x1b[2Jb\x9b31m\x7f\n\x07"
+
+    def change(v):
+        arrays = v["consolidated_metadata"]["metadata"]
+        arrays[evil] = arrays["t2m"]
+        arrays["step"]["dimension_names"] = [evil]
+        arrays["latitude"]["data_type"] = evil
+        arrays["longitude"]["codecs"] = [{"name": evil}]
+        arrays["u10"]["attributes"][evil] = evil
+        v["attributes"][evil] = evil
+
+    edit(store / "zarr.json", change)
+    said = {"command": evil, "format": 1}
+    lines = [said, {"left": 0, "why": evil}, {"input": [evil, 1, 1], "what": evil}]
+    (store / RECORDS / "epoch-000002-part-0.journal").write_bytes(b"".join(journal_line(json.dumps(v).encode()) for v in lines))
+    for command in ("info", "ls", "status", "verify"):
+        look(command, store)
+        look(command, store, "--json") if command != "ls" else None
+    assert "control characters in its name" in look("info", store).err
+    look("info", store, "-v")
+    look("get", store, "t2m", codes=(0, 1, 3))
+    look("convert", made[1], store)
+
+
+def test_an_array_of_more_chunks_than_can_be_looked_at_is_told(look, store):
+    def change(v):
+        v["consolidated_metadata"]["metadata"]["latitude"].update(
+            shape=[2**40], chunk_grid={"name": "regular", "configuration": {"chunk_shape": [1]}}
+        )
+
+    edit(store / "zarr.json", change)
+    assert "not checked" in look("verify", store, codes=(5,)).out
+    shutil.rmtree(store / RECORDS)
+    assert "not checked" in look("verify", store).out
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "empty", "zeros"])
+@pytest.mark.parametrize("name", [JOURNAL, f"{RECORDS}/layout.json", f"{RECORDS}/lock", "zarr.json", "t2m/c/1/0/0/0"])
+def test_another_thing_in_the_place_of_a_file_costs_no_stored_chunk(look, made, store, name, kind):
+    path, before = store / name, chunks_of(store)
+    path.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "loop":
+        path.symlink_to(path.name)
+    else:
+        path.write_bytes(b"" if kind == "empty" else bytes(100))
+    for command in (["info", store], ["status", store], ["verify", store], ["convert", made[1], store]):
+        look(*command)
+    if name.startswith("t2m"):
+        look("get", store, "t2m", codes=(1,))
+    after = chunks_of(store)
+    assert all(after[p] == before[p] for p in before if p != path)
+
+
+def test_random_damage_of_records_and_metadata_costs_no_stored_chunk(look, made, tmp_path):
+    rng = random.Random(7)
+    for n in range(24):
+        store = shutil.copytree(made[2], tmp_path / f"{n}.zarr")
+        before = chunks_of(store)
+        path = store / rng.choice([JOURNAL, f"{RECORDS}/layout.json", "zarr.json"])
+        data = bytearray(path.read_bytes())
+        if n % 3:
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        else:
+            del data[rng.randrange(len(data)) :]
+        path.write_bytes(data)
+        for command in (["info", store], ["verify", store], ["convert", made[1], store]):
+            look(*command)
+        after = chunks_of(store)
+        assert {p: after.get(p) for p in before} == before, (n, path)

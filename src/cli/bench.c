@@ -38,7 +38,7 @@ static int time_round(squall_dataset *ds, const struct arguments *a, struct squa
         squall_array *array = squall_dataset_array_at(ds, i);
         struct squall_array_info info = squall_array_info(array);
         struct squall_speed speed;
-        if (info.unsupported || info.type == SQUALL_STRING || (a->array && strcmp(a->array, info.name) != 0))
+        if (info.unsupported || info.type == SQUALL_STRING || info.type == SQUALL_BYTES || (a->array && strcmp(a->array, info.name) != 0))
             continue;
         int status = squall_array_time(array, a->threads, &speed, err);
         if (status)

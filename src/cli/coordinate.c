@@ -89,7 +89,8 @@ int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct
     if (!dim[0] || squall_dataset_array(ds, dim, &a, NULL))
         return 0;
     struct squall_array_info info = squall_array_info(a);
-    if (info.rank != 1 || info.shape[0] != length || info.unsupported || info.type == SQUALL_FLOAT16 || info.type == SQUALL_BOOL)
+    bool fits = info.type > SQUALL_BOOL && info.type <= SQUALL_STRING && info.type != SQUALL_FLOAT16;
+    if (info.rank != 1 || info.shape[0] != length || info.unsupported || !fits)
         return 0;
     attribute_text(info.attributes, "units", c.units, sizeof c.units); /* one that is cut is none that a rule here knows */
     find_kind(&c);

@@ -2,95 +2,17 @@
 #include "box.h"
 #include "commands.h"
 #include "coordinate.h"
+#include "element.h"
 #include "npy.h"
 #include "output.h"
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static float half_to_float(uint16_t half)
-{
-    int exponent = half >> 10 & 31;
-    double mantissa = half & 1023, value;
-    if (exponent == 31)
-        value = mantissa > 0 ? NAN : INFINITY;
-    else
-        value = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
-    return (float)(half & 0x8000 ? -value : value);
-}
-
-static void print_float(FILE *out, float value)
-{
-    char text[SHORT_TEXT_BYTES];
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value)
-            break;
-    }
-    fputs(isnan(value) ? "nan" : text, out);
-}
-
-/* One number, in the fewest digits that read back. */
-static void print_element(FILE *out, enum squall_type type, const void *values, size_t i)
-{
-    char text[SHORT_TEXT_BYTES];
-    switch (type) {
-    case SQUALL_BOOL:
-        fputs(((const uint8_t *)values)[i] ? "true" : "false", out);
-        return;
-    case SQUALL_INT8:
-        fprintf(out, "%d", ((const int8_t *)values)[i]);
-        return;
-    case SQUALL_INT16:
-        fprintf(out, "%d", ((const int16_t *)values)[i]);
-        return;
-    case SQUALL_INT32:
-        fprintf(out, "%ld", (long)((const int32_t *)values)[i]);
-        return;
-    case SQUALL_INT64:
-        fprintf(out, "%lld", (long long)((const int64_t *)values)[i]);
-        return;
-    case SQUALL_UINT8:
-        fprintf(out, "%u", ((const uint8_t *)values)[i]);
-        return;
-    case SQUALL_UINT16:
-        fprintf(out, "%u", ((const uint16_t *)values)[i]);
-        return;
-    case SQUALL_UINT32:
-        fprintf(out, "%lu", (unsigned long)((const uint32_t *)values)[i]);
-        return;
-    case SQUALL_UINT64:
-        fprintf(out, "%llu", (unsigned long long)((const uint64_t *)values)[i]);
-        return;
-    case SQUALL_FLOAT16:
-        print_float(out, half_to_float(((const uint16_t *)values)[i]));
-        return;
-    case SQUALL_FLOAT32:
-        print_float(out, ((const float *)values)[i]);
-        return;
-    case SQUALL_FLOAT64:
-        fputs(isnan(((const double *)values)[i]) ? "nan" : number_text(((const double *)values)[i], text), out);
-        return;
-    default:
-        break; /* the caller's business */
-    }
-}
-
-static bool is_finite(enum squall_type type, const void *values, size_t i)
-{
-    if (type == SQUALL_FLOAT16)
-        return isfinite(half_to_float(((const uint16_t *)values)[i]));
-    if (type == SQUALL_FLOAT32)
-        return isfinite(((const float *)values)[i]);
-    return type != SQUALL_FLOAT64 || isfinite(((const double *)values)[i]);
-}
-
 /* What was read, and what labels its rows in CSV. */
 struct block {
-    const char *name;
-    enum squall_type type;
+    struct squall_array_info info; /* name and type of what was read; its shape is the block's own */
     unsigned rank;
     uint64_t shape[SQUALL_RANK_MAX];
     const char *dims[SQUALL_RANK_MAX];
@@ -103,25 +25,10 @@ struct block {
 
 static void block_done(struct block *b)
 {
-    if (b->type == SQUALL_STRING && b->values)
-        for (size_t i = 0; i < b->count; i++)
-            free(((char **)b->values)[i]);
+    elements_free(b->info.type, b->values, b->count);
     free(b->values);
     for (unsigned d = 0; d < b->rank; d++)
         coordinate_done(&b->labels[d]);
-}
-
-/* With quotes where CSV needs them. */
-static void print_csv_text(FILE *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++)
-        fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
-    fputc('"', out);
 }
 
 static void print_label(FILE *out, const struct block *b, unsigned d, uint64_t index, bool json)
@@ -153,22 +60,19 @@ static void write_csv(FILE *out, const struct block *b)
     uint64_t at[SQUALL_RANK_MAX] = {0};
     for (unsigned d = 0; d < b->rank; d++)
         fprintf(out, "%s,", b->dims[d]);
-    fprintf(out, "%s\n", b->name);
+    fprintf(out, "%s\n", b->info.name);
     for (size_t i = 0; i < b->count && !ferror(out); i++) {
         for (unsigned d = 0; d < b->rank; d++) {
             print_label(out, b, d, at[d], false);
             fputc(',', out);
         }
-        if (b->type == SQUALL_STRING)
-            print_csv_text(out, ((char *const *)b->values)[i]);
-        else
-            print_element(out, b->type, b->values, i);
+        element_print(out, &b->info, b->values, i, ELEMENT_CSV);
         fputc('\n', out);
         next_place(b, at);
     }
 }
 
-/* The same rows as objects. What JSON cannot say (NaN, infinities) is null. */
+/* The same rows as objects. */
 static void write_json(const struct block *b)
 {
     uint64_t at[SQUALL_RANK_MAX] = {0};
@@ -181,12 +85,7 @@ static void write_json(const struct block *b)
             fputs(", ", stdout);
         }
         fputs("\"value\": ", stdout);
-        if (b->type == SQUALL_STRING)
-            print_json_string(stdout, ((char *const *)b->values)[i]);
-        else if (is_finite(b->type, b->values, i))
-            print_element(stdout, b->type, b->values, i);
-        else
-            fputs("null", stdout);
+        element_print(stdout, &b->info, b->values, i, ELEMENT_JSON);
         fputc('}', stdout);
         next_place(b, at);
     }
@@ -210,7 +109,7 @@ static int write_block(const struct arguments *a, const struct block *b)
         return EXIT_DONE;
     }
     if (ends_with(path, ".npy"))
-        return npy_write(path, b->type, b->rank, b->shape, b->values) ? EXIT_DONE : EXIT_FAILED;
+        return npy_write(path, &b->info, b->rank, b->shape, b->values) ? EXIT_DONE : EXIT_FAILED;
     FILE *f = fopen(path, "we");
     if (!f) {
         complain("squall: %s: %s", path, strerror(errno));
@@ -238,7 +137,7 @@ static int get_field(const struct arguments *a, squall_context *ctx)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     squall_grib_list *list = NULL;
-    struct block b = {.type = SQUALL_FLOAT32, .step = {1, 1}};
+    struct block b = {.info = {.type = SQUALL_FLOAT32, .numpy_type = "<f4", .element_bytes = sizeof(float)}, .step = {1, 1}};
     int code = EXIT_FAILED;
     if (squall_grib_list_open(ctx, a->positional.items, 1, &list, &err))
         return fail_with(&err);
@@ -250,7 +149,7 @@ static int get_field(const struct arguments *a, squall_context *ctx)
         goto done;
     }
     struct squall_grib_field field = squall_grib_list_field(list, a->field - 1);
-    b.name = field.short_name;
+    b.info.name = field.short_name;
     b.rank = field.rows ? 2 : 1;
     b.shape[0] = field.rows ? field.rows : field.point_count;
     b.shape[1] = field.columns;
@@ -302,19 +201,18 @@ static void print_problems(const squall_dataset *ds)
 static int read_block(squall_dataset *ds, squall_array *array, const struct box *box, struct block *b, struct squall_error *err)
 {
     struct squall_array_info info = squall_array_info(array);
-    b->name = info.name;
-    b->type = info.type;
+    b->info = info;
     int status = label_block(ds, &info, box, b, err);
     if (status)
         return status;
-    b->values = calloc(b->count ? b->count : 1, squall_type_size(info.type));
+    b->values = calloc(b->count ? b->count : 1, info.element_bytes ? info.element_bytes : 1);
     if (!b->values) {
         *err = (struct squall_error){SQUALL_ENOMEM, 0, "out of memory for the values; choose fewer with -s"};
         return SQUALL_ENOMEM;
     }
     status = squall_array_read(array, &box->selection, b->values, NULL, err);
     if (status)
-        b->type = SQUALL_BOOL; /* what strings there are after a failure is unspecified: nothing to free */
+        b->info.type = SQUALL_BOOL; /* what strings there are after a failure is unspecified: nothing to free */
     return status;
 }
 

@@ -14,8 +14,7 @@ enum { NAME_WIDTH_MOST = 60 };
 /* 0 where the elements' size is not known: a type that is only listed. */
 static uint64_t array_bytes(const struct squall_array_info *info)
 {
-    bool foreign = info->unsupported && strcmp(info->type_name, squall_type_name(info->type)) != 0;
-    uint64_t bytes = foreign ? 0 : squall_type_size(info->type);
+    uint64_t bytes = info->element_bytes;
     for (unsigned d = 0; d < info->rank; d++)
         bytes *= info->shape[d];
     return bytes;

@@ -7,40 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_ALIGNMENT = 64, HEADER_BYTES = 2048, PREFIX_BYTES = 10 };
-
-static const char *descr_of(enum squall_type type)
-{
-    switch (type) {
-    case SQUALL_BOOL:
-        return "|b1";
-    case SQUALL_INT8:
-        return "|i1";
-    case SQUALL_INT16:
-        return "<i2";
-    case SQUALL_INT32:
-        return "<i4";
-    case SQUALL_INT64:
-        return "<i8";
-    case SQUALL_UINT8:
-        return "|u1";
-    case SQUALL_UINT16:
-        return "<u2";
-    case SQUALL_UINT32:
-        return "<u4";
-    case SQUALL_UINT64:
-        return "<u8";
-    case SQUALL_FLOAT16:
-        return "<f2";
-    case SQUALL_FLOAT32:
-        return "<f4";
-    case SQUALL_FLOAT64:
-        return "<f8";
-    default:
-        break;
-    }
-    return NULL;
-}
+enum { HEADER_ALIGNMENT = 64 };
 
 /* The next code point of UTF-8 text, U+FFFD for what is none. */
 static uint32_t next_code_point(const unsigned char **text)
@@ -62,23 +29,50 @@ static size_t code_points(const char *text)
     return count;
 }
 
-static void write_header(FILE *f, const char *descr, unsigned rank, const uint64_t *shape)
+static bool is_ascii(const char *text)
 {
-    char header[HEADER_BYTES];
-    size_t at = (size_t)snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-    for (unsigned d = 0; d < rank && at < sizeof header; d++)
-        at += (size_t)snprintf(header + at, sizeof header - at, "%llu,", (unsigned long long)shape[d]);
-    if (at < sizeof header)
-        at += (size_t)snprintf(header + at, sizeof header - at, "), }");
-    while ((at + 1 + PREFIX_BYTES) % HEADER_ALIGNMENT && at < sizeof header)
-        header[at++] = ' ';
-    header[at++] = '\n';
-    const unsigned char prefix[PREFIX_BYTES] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(at & 255), (unsigned char)(at >> 8)};
-    fwrite(prefix, 1, sizeof prefix, f);
-    fwrite(header, 1, at, f);
+    for (; *text; text++)
+        if ((unsigned char)*text >= 0x80)
+            return false;
+    return true;
 }
 
-static void write_strings(FILE *f, unsigned rank, const uint64_t *shape, char *const *texts, size_t count)
+/* descr: as numpy_type, a type's name or a list of fields. Version 1 of the format; 2 where the header is too long for it, 3 where it is not ASCII. */
+static bool write_header(FILE *f, const char *descr, unsigned rank, const uint64_t *shape)
+{
+    char *header = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&header, &size);
+    if (!text)
+        return false;
+    const char *quote = descr[0] == '[' ? "" : "'";
+    fprintf(text, "{'descr': %s%s%s, 'fortran_order': False, 'shape': (", quote, descr, quote);
+    for (unsigned d = 0; d < rank; d++)
+        fprintf(text, "%llu,", (unsigned long long)shape[d]);
+    fputs("), }", text);
+    bool failed = fclose(text) != 0;
+    const int version = !is_ascii(descr) ? 3 : size + HEADER_ALIGNMENT > UINT16_MAX ? 2 : 1;
+    const size_t prefix_bytes = version > 1 ? 12 : 10, padding = HEADER_ALIGNMENT - 1 - (prefix_bytes + size) % HEADER_ALIGNMENT;
+    const size_t length = size + padding + 1;
+    const unsigned char prefix[12] = {0x93,
+                                      'N',
+                                      'U',
+                                      'M',
+                                      'P',
+                                      'Y',
+                                      (unsigned char)version,
+                                      0,
+                                      (unsigned char)length,
+                                      (unsigned char)(length >> 8),
+                                      (unsigned char)(length >> 16),
+                                      (unsigned char)(length >> 24)};
+    fwrite(prefix, 1, prefix_bytes, f);
+    fprintf(f, "%s%*s\n", header ? header : "", (int)padding, "");
+    free(header);
+    return !failed;
+}
+
+static bool write_strings(FILE *f, unsigned rank, const uint64_t *shape, char *const *texts, size_t count)
 {
     char descr[32];
     size_t widest = 1;
@@ -86,7 +80,8 @@ static void write_strings(FILE *f, unsigned rank, const uint64_t *shape, char *c
         if (code_points(texts[i]) > widest)
             widest = code_points(texts[i]);
     snprintf(descr, sizeof descr, "<U%zu", widest);
-    write_header(f, descr, rank, shape);
+    if (!write_header(f, descr, rank, shape))
+        return false;
     for (size_t i = 0; i < count; i++) {
         const unsigned char *p = (const unsigned char *)texts[i];
         for (size_t k = 0; k < widest; k++) {
@@ -94,9 +89,36 @@ static void write_strings(FILE *f, unsigned rank, const uint64_t *shape, char *c
             fwrite(&code, sizeof code, 1, f);
         }
     }
+    return true;
 }
 
-bool npy_write(const char *path, enum squall_type type, unsigned rank, const uint64_t *shape, const void *values)
+/* Bytes of any length as numpy's fixed-length ones, as wide as the longest. */
+static bool write_bytes(FILE *f, unsigned rank, const uint64_t *shape, const struct squall_bytes *elements, size_t count)
+{
+    char descr[32];
+    size_t widest = 1;
+    for (size_t i = 0; i < count; i++)
+        widest = elements[i].size_bytes > widest ? elements[i].size_bytes : widest;
+    snprintf(descr, sizeof descr, "|S%zu", widest);
+    if (!write_header(f, descr, rank, shape))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        fwrite(elements[i].data, 1, elements[i].size_bytes, f);
+        for (size_t k = elements[i].size_bytes; k < widest; k++)
+            fputc(0, f);
+    }
+    return true;
+}
+
+/* numpy itself has no bfloat16: the bits, as its extensions store them. */
+static bool write_fixed(FILE *f, const struct squall_array_info *info, unsigned rank, const uint64_t *shape, const void *values,
+                        size_t count)
+{
+    const char *descr = info->type == SQUALL_BFLOAT16 ? "<V2" : info->numpy_type;
+    return write_header(f, descr, rank, shape) && fwrite(values, info->element_bytes, count, f) == count;
+}
+
+bool npy_write(const char *path, const struct squall_array_info *info, unsigned rank, const uint64_t *shape, const void *values)
 {
     size_t count = 1;
     for (unsigned d = 0; d < rank; d++)
@@ -104,13 +126,10 @@ bool npy_write(const char *path, enum squall_type type, unsigned rank, const uin
     FILE *f = fopen(path, "we");
     if (!f)
         return complain("squall: %s: %s", path, strerror(errno));
-    if (type == SQUALL_STRING) {
-        write_strings(f, rank, shape, values, count);
-    } else {
-        write_header(f, descr_of(type), rank, shape);
-        fwrite(values, squall_type_size(type), count, f);
-    }
-    bool failed = ferror(f) != 0;
+    bool written = info->type == SQUALL_STRING  ? write_strings(f, rank, shape, values, count)
+                   : info->type == SQUALL_BYTES ? write_bytes(f, rank, shape, values, count)
+                                                : write_fixed(f, info, rank, shape, values, count);
+    bool failed = !written || ferror(f) != 0;
     if (fclose(f) != 0 || failed) {
         remove(path);
         return complain("squall: %s: writing failed: %s", path, strerror(errno));

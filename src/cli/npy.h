@@ -1,4 +1,4 @@
-/* NumPy's .npy format, version 1.0, written: a header in text and the values behind it. */
+/* NumPy's .npy format, written: a header in text and the values behind it. */
 #ifndef SQ_CLI_NPY_H
 #define SQ_CLI_NPY_H
 
@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* values: C order, machine byte order; strings: char *[]. Says on stderr what is wrong and returns false. */
-bool npy_write(const char *path, enum squall_type type, unsigned rank, const uint64_t *shape, const void *values);
+/* info: of the array; shape: of what was read of it. values: C order, machine byte order; of variable length: char *[] or struct squall_bytes[].
+ * Says on stderr what is wrong and returns false. */
+bool npy_write(const char *path, const struct squall_array_info *info, unsigned rank, const uint64_t *shape, const void *values);
 
 #endif

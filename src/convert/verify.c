@@ -353,7 +353,7 @@ static int decode_array(struct verify *v, squall_array *a, bool complete, size_t
 {
     __attribute__((cleanup(decoding_done))) struct decoding d = {
         .v = v, .array = a, .complete = complete, .info = squall_array_info(a), .first_order = first_order};
-    size_t chunks = 1, bytes, element = d.info.type == SQUALL_STRING ? sizeof(char *) : sq_type_size(d.info.type);
+    size_t chunks = 1, bytes, element = d.info.element_bytes;
     *ret_chunks = 0;
     if (d.info.unsupported)
         return add_finding(v, true, first_order, sq_format("%s: %s: not checked: %s", v->store, d.info.name, d.info.unsupported), err);

@@ -1,6 +1,5 @@
 /*
- * Zarr arrays for the engine: a chunk is a file of its own, or absent; its bytes go through the array's codecs. Texts of a
- * fixed length (UTF-32) become strings here.
+ * Zarr arrays for the engine: a chunk is a file of its own, or absent; its bytes go through the array's codecs.
  */
 #include "engine/zarr_array.h"
 #include "array/dtype.h"
@@ -16,13 +15,6 @@ struct zarr_array {
     struct squall_array base;
     const struct sq_zarr_array *description; /* in the store that the dataset holds */
     char *attributes, *fill_value;           /* JSON texts */
-    const char *fill_text;                   /* of strings */
-};
-
-struct scratch {
-    struct sq_codec_scratch *codecs;
-    uint32_t *characters; /* a chunk of texts with a fixed length */
-    size_t character_capacity;
 };
 
 static const struct zarr_array *zarr_array(const struct squall_array *a)
@@ -55,91 +47,13 @@ static int absent(const struct squall_array *a, const struct sq_location *where,
 
 static void scratch_free(void *scratch)
 {
-    struct scratch *s = scratch;
-    sq_codec_scratch_free(s->codecs);
-    sq_free(s->characters);
-    sq_free(s);
+    sq_codec_scratch_free(scratch);
 }
 
 static void *scratch_new(const struct squall_array *a)
 {
     (void)a;
-    struct scratch *s = sq_alloc_zero(1, sizeof *s);
-    if (s && !(s->codecs = sq_codec_scratch_new())) {
-        sq_free(s);
-        return NULL;
-    }
-    return s;
-}
-
-/* One UTF-32 character as UTF-8 at `to`; how many bytes, 0 where it is no character of Unicode's. */
-static size_t put_utf8(uint32_t character, char *to)
-{
-    if (character < 0x80) {
-        to[0] = (char)character;
-        return 1;
-    }
-    if (character < 0x800) {
-        to[0] = (char)(0xc0 | character >> 6);
-        to[1] = (char)(0x80 | (character & 0x3f));
-        return 2;
-    }
-    if (character < 0x10000) {
-        to[0] = (char)(0xe0 | character >> 12);
-        to[1] = (char)(0x80 | (character >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (character & 0x3f));
-        return character >= 0xd800 && character < 0xe000 ? 0 : 3;
-    }
-    to[0] = (char)(0xf0 | character >> 18);
-    to[1] = (char)(0x80 | (character >> 12 & 0x3f));
-    to[2] = (char)(0x80 | (character >> 6 & 0x3f));
-    to[3] = (char)(0x80 | (character & 0x3f));
-    return character < 0x110000 ? 4 : 0;
-}
-
-/* A text ends at its length, or where only NULs follow. */
-static int make_text(const uint32_t *characters, size_t length, char **ret, struct squall_error *err)
-{
-    while (length > 0 && characters[length - 1] == 0)
-        length--;
-    char *text = sq_alloc(4 * length + 1, 1);
-    size_t at = 0;
-    if (!text)
-        return sq_error_memory(err, 4 * length + 1);
-    for (size_t i = 0; i < length; i++) {
-        size_t bytes = put_utf8(characters[i], text + at);
-        if (bytes == 0 || characters[i] == 0) {
-            sq_free(text);
-            return sq_error(err, SQUALL_ECORRUPT, "a text holds character %#x, which is none", characters[i]);
-        }
-        at += bytes;
-    }
-    text[at] = 0;
-    *ret = text;
-    return 0;
-}
-
-static int decode_fixed_texts(const struct sq_zarr_array *z, struct scratch *s, const void *bytes, size_t size, char **dst, size_t count,
-                              struct squall_error *err)
-{
-    const size_t length = z->text_characters, characters = count * length;
-    if (characters > s->character_capacity) {
-        sq_free(s->characters);
-        s->character_capacity = 0;
-        if (!(s->characters = sq_alloc(characters, sizeof *s->characters)))
-            return sq_error_memory(err, characters * sizeof *s->characters);
-        s->character_capacity = characters;
-    }
-    SQ_TRY(sq_codec_decode(z->codecs, s->codecs, 1, bytes, size, s->characters, characters * sizeof *s->characters, err));
-    for (size_t i = 0; i < count; i++) {
-        int status = make_text(s->characters + i * length, length, &dst[i], err);
-        if (status) {
-            while (i-- > 0)
-                sq_free(dst[i]);
-            return status;
-        }
-    }
-    return 0;
+    return sq_codec_scratch_new();
 }
 
 static int decode(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
@@ -148,25 +62,22 @@ static int decode(const struct squall_array *a, void *scratch, unsigned threads,
     (void)where;
     const struct sq_zarr_array *z = zarr_array(a)->description;
     const struct sq_codec_chain *codecs = a->shard ? a->shard->inner : z->codecs;
-    struct scratch *s = scratch;
-    if (z->text_characters)
-        return decode_fixed_texts(z, s, bytes, size, dst, dst_size / sizeof(char *), err);
-    if (z->type == SQUALL_STRING)
-        return sq_codec_decode_strings(codecs, s->codecs, bytes, size, dst, dst_size / sizeof(char *), err);
-    return sq_codec_decode(codecs, s->codecs, threads, bytes, size, dst, dst_size, err);
+    if (z->dtype.type == SQUALL_STRING)
+        return sq_codec_decode_strings(codecs, scratch, bytes, size, dst, dst_size / sizeof(char *), err);
+    return sq_codec_decode(codecs, scratch, threads, bytes, size, dst, dst_size, err);
 }
 
 static int decode_range(const struct squall_array *a, void *scratch, const void *bytes, size_t size, size_t chunk_bytes, size_t from_bytes,
                         size_t count_bytes, void *dst, struct squall_error *err)
 {
     const struct sq_codec_chain *codecs = a->shard ? a->shard->inner : zarr_array(a)->description->codecs;
-    return sq_codec_decode_range(codecs, ((struct scratch *)scratch)->codecs, bytes, size, chunk_bytes, from_bytes, count_bytes, dst, err);
+    return sq_codec_decode_range(codecs, scratch, bytes, size, chunk_bytes, from_bytes, count_bytes, dst, err);
 }
 
 static int read_index(const struct squall_array *a, void *scratch, const void *stored, uint64_t shard_bytes, uint64_t *ret,
                       struct squall_error *err)
 {
-    return sq_codec_shard_index(a->shard, ((struct scratch *)scratch)->codecs, stored, shard_bytes, ret, err);
+    return sq_codec_shard_index(a->shard, scratch, stored, shard_bytes, ret, err);
 }
 
 /* Sizes of the files in a folder and below, but for metadata and hidden files. */
@@ -233,7 +144,7 @@ static uint64_t decoded_id(const struct sq_zarr_array *z)
 {
     const char *codecs = sq_codec_chain_identity(z->codecs);
     struct sq_hash id = sq_hash_bytes(codecs, strlen(codecs));
-    id = sq_hash_more(id, &z->type, sizeof z->type);
+    id = sq_hash_more(id, &z->dtype, sizeof z->dtype);
     id = sq_hash_more(id, z->chunks, z->rank * sizeof *z->chunks);
     return id.low ? id.low : 1;
 }
@@ -245,7 +156,6 @@ static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *desc
         return sq_error_memory(err, sizeof *z);
     z->base.ops = &OPS;
     z->description = description;
-    z->fill_text = description->fill_text;
     int status = json_text(description->attributes, &z->attributes, err);
     if (!status && description->fill_value)
         status = json_text(description->fill_value, &z->fill_value, err);
@@ -253,20 +163,20 @@ static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *desc
         array_free(&z->base);
         return status;
     }
-    bool variable = sq_type_is_variable(description->type);
+    const bool variable = sq_type_is_variable(description->dtype.type);
     const struct sq_codec_chain *codecs = description->codecs;
-    if (codecs && !description->text_characters && (z->base.shard = sq_codec_chain_shard(codecs)))
+    if (codecs && (z->base.shard = sq_codec_chain_shard(codecs)))
         codecs = z->base.shard->inner;
     z->base.plain = !variable && codecs && sq_codec_chain_is_plain(codecs);
-    z->base.has_range = !variable && !description->text_characters && codecs && sq_codec_chain_has_range(codecs);
+    z->base.has_range = !variable && codecs && sq_codec_chain_has_range(codecs);
     z->base.decoded_id = codecs && !variable ? decoded_id(description) : 0;
-    z->base.fill = variable ? (const void *)&z->fill_text : description->fill;
+    z->base.fill = description->fill;
     z->base.info = (struct squall_array_info){
         .name = description->name[0] ? description->name : sq_path_name(description->folder),
-        .type = description->type,
+        .type = description->dtype.type,
         .type_name = description->type_name,
-        .numpy_type = sq_type_numpy(description->type),
-        .element_bytes = squall_type_size(description->type),
+        .numpy_type = description->numpy_type,
+        .element_bytes = description->dtype.element_bytes,
         .rank = description->rank,
         .shape = description->shape,
         .chunks = z->base.shard ? z->base.shard->inner_shape : description->chunks,

@@ -82,8 +82,10 @@ def random_slices(rng, shape):
 def assert_same(got, wanted, what):
     assert got.shape == wanted.shape, what
     if got.dtype == object:
-        assert got.ravel().tolist() == [str(t) for t in wanted.ravel().tolist()], what
+        assert got.ravel().tolist() == [t if isinstance(t, bytes) else str(t) for t in wanted.ravel().tolist()], what
         return
+    if got.dtype.kind in "US" and not wanted.shape:
+        wanted = wanted.astype(got.dtype)  # a lone text is as long as it is
     assert got.dtype == wanted.dtype.newbyteorder("="), what
     # bit for bit: a NaN's payload is data too
     assert np.ascontiguousarray(got).tobytes() == np.ascontiguousarray(wanted.astype(got.dtype)).tobytes(), what
@@ -206,14 +208,14 @@ def test_the_command_tells_and_gives_the_same(own_store, squall, tmp_path):
 
 
 def test_the_command_names_types_that_it_does_not_read(squall, tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        zarr.create_array(tmp_path / "t.zarr", shape=(3,), dtype="datetime64[ms]", fill_value=np.datetime64(0, "ms"))
+    zarr.create_array(tmp_path / "t.zarr", shape=(3,), dtype="int8", fill_value=0)
+    document = tmp_path / "t.zarr" / "zarr.json"
+    document.write_text(document.read_text().replace('"int8"', '"float8_e4m3"'))
     (array,) = json.loads(squall("info", "--json", tmp_path / "t.zarr").out)["arrays"]
-    assert array["type"] == "numpy.datetime64[ms]" and "unsupported data type" in array["unsupported"]
-    assert "numpy.datetime64[ms]" in squall("ls", tmp_path / "t.zarr").out
+    assert array["type"] == "float8_e4m3" and "unsupported data type" in array["unsupported"]
+    assert "float8_e4m3" in squall("ls", tmp_path / "t.zarr").out
     done = squall("get", tmp_path / "t.zarr", "t.zarr", check=False)
-    assert done.code == 1 and "unsupported data type numpy.datetime64[ms]" in done.err
+    assert done.code == 1 and "unsupported data type float8_e4m3" in done.err
 
 
 def test_consolidated_metadata_is_each_arrays_own(own_store):
@@ -225,9 +227,7 @@ def test_consolidated_metadata_is_each_arrays_own(own_store):
 # What no release reads, and what this one does not: a name that comes to be read has to leave this list, or the tests fail.
 REFUSED_FOR_GOOD = "pcodec numcodecs.pcodec zfpy numcodecs.zfpy lzma numcodecs.lzma optional".split()
 REFUSED_SO_FAR = [
-    "order F",
     *"bitround bz2 numcodecs.bz2 adler32 numcodecs.adler32 fletcher32 numcodecs.fletcher32".split(),
-    *"numpy.datetime64 numpy.timedelta64 variable_length_bytes".split(),
 ]
 
 
@@ -241,10 +241,8 @@ def names_used(folder):
         document = json.loads((folder / "zarr.json").read_text())
         return [name_of(document["data_type"]), *map(name_of, document["codecs"])]
     document = json.loads((folder / ".zarray").read_text())
-    order = ["order F"] if document["order"] == "F" and len(document["shape"]) > 1 else []
-    kind = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}.get(document["dtype"][1], document["dtype"])
     codecs = [*(document["filters"] or []), *([document["compressor"]] if document["compressor"] else [])]
-    return [*order, kind, *(codec["id"] for codec in codecs)]
+    return [str(document["dtype"]), *(codec["id"] for codec in codecs)]
 
 
 def refusal_of(folder):

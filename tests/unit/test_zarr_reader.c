@@ -15,6 +15,10 @@
 #define GRID(lengths) "{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":" lengths "}}"
 #define KEYS          "{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}}"
 
+#define SIZED(name, bytes)      "{\"name\":\"" name "\",\"configuration\":{\"length_bytes\":" bytes "}}"
+#define TIME(name, unit, scale) "{\"name\":\"numpy." name "\",\"configuration\":{\"unit\":\"" unit "\",\"scale_factor\":" scale "}}"
+#define STRUCT(fields)          "{\"name\":\"struct\",\"configuration\":{\"fields\":[" fields "]}}"
+
 static struct squall_context context = {.threads = 1, .memory_bytes = 1 << 30};
 
 /* ---- documents -------------------------------------------------------------------------------------------------------------------- */
@@ -34,6 +38,16 @@ static int parse_array(int version, const char *text, const char *attributes, st
     SQ_CLEANUP_JSON struct sq_json *more = attributes ? parsed(attributes) : NULL;
     *a = (struct sq_zarr_array){0};
     return version == 3 ? sq_zarr_parse_v3(document, a, err) : sq_zarr_parse_v2(document, more, a, err);
+}
+
+static struct squall_dataset *opened(const char *name)
+{
+    SQ_CLEANUP_FREE char *path = in_test_folder(name);
+    struct squall_dataset *ds = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    if (sq_zarr_dataset_open(&context, path, &ds, &err))
+        fail_msg("%s", err.message);
+    return ds;
 }
 
 /* A v3 document with one member replaced: {"shape":[4,6],…}. value NULL: left out. */
@@ -82,6 +96,14 @@ static char *document_of(int version, const char *member, const char *value)
     return version == 3 ? v3_document(member, value) : v2_document(member, value);
 }
 
+/* The document with another fill value, which was 0. */
+static char *with_fill(const char *document, const char *fill)
+{
+    static const char ZERO[] = "\"fill_value\":0";
+    const char *at = strstr(document, ZERO);
+    return sq_format("%.*s\"fill_value\":%s%s", (int)(at - document), document, fill, at + sizeof ZERO - 1);
+}
+
 static void a_v3_array_is_described(void **state)
 {
     (void)state;
@@ -90,7 +112,7 @@ static void a_v3_array_is_described(void **state)
     SQ_CLEANUP_FREE char *text = v3_document("dimension_names", "[\"y\",null]");
     if (parse_array(3, text, NULL, &a, &err))
         fail_msg("%s", err.message);
-    assert_int_equal(a.type, SQUALL_FLOAT32);
+    assert_int_equal(a.dtype.type, SQUALL_FLOAT32);
     assert_string_equal(a.type_name, "float32");
     assert_int_equal(a.rank, 2);
     assert_true(a.shape[0] == 4 && a.shape[1] == 6 && a.chunks[0] == 2 && a.chunks[1] == 4 && a.chunk_elements == 8);
@@ -111,7 +133,7 @@ static void a_v2_array_is_described_with_xarrays_names(void **state)
     SQ_CLEANUP_FREE char *text = v2_document("dtype", "\">i2\"");
     if (parse_array(2, text, "{\"units\":\"K\",\"_ARRAY_DIMENSIONS\":[\"y\",\"x\"]}", &a, &err))
         fail_msg("%s", err.message);
-    assert_int_equal(a.type, SQUALL_INT16);
+    assert_int_equal(a.dtype.type, SQUALL_INT16);
     assert_string_equal(a.type_name, "int16");
     assert_string_equal(a.dims[0], "y");
     assert_string_equal(a.dims[1], "x");
@@ -151,6 +173,95 @@ static void chunk_keys_follow_their_encoding(void **state)
     }
 }
 
+/* type, size in memory, and what numpy calls it */
+static void every_type_is_described(void **state)
+{
+    (void)state;
+    const struct {
+        int version;
+        const char *value, *fill;
+        enum squall_type type;
+        unsigned bytes, order;
+        const char *name, *numpy;
+    } cases[] = {
+        {3, "\"bool\"", "true", SQUALL_BOOL, 1, 1, "bool", "|b1"},
+        {3, "{\"name\":\"uint64\"}", "0", SQUALL_UINT64, 8, 8, "uint64", "<u8"},
+        {3, "{\"name\":\"int8\",\"configuration\":{}}", "0", SQUALL_INT8, 1, 1, "int8", "|i1"},
+        {3, "\"bfloat16\"", "0", SQUALL_BFLOAT16, 2, 2, "bfloat16", "bfloat16"},
+        {3, "\"complex64\"", "[0,0]", SQUALL_COMPLEX64, 8, 4, "complex64", "<c8"},
+        {3, "\"complex_float64\"", "[0,0]", SQUALL_COMPLEX128, 16, 8, "complex128", "<c16"},
+        {3, "\"int4\"", "-8", SQUALL_INT4, 1, 1, "int4", "|i1"},
+        {3, "\"uint2\"", "3", SQUALL_UINT2, 1, 1, "uint2", "|u1"},
+        {3, "\"r24\"", "[1,2,3]", SQUALL_RAW, 3, 1, "|V3", "|V3"},
+        {3, SIZED("raw_bytes", "5"), "\"AQIDBAU=\"", SQUALL_RAW, 5, 1, "|V5", "|V5"},
+        {3, SIZED("null_terminated_bytes", "5"), "\"YWI=\"", SQUALL_RAW, 5, 1, "|S5", "|S5"},
+        {3, SIZED("fixed_length_utf32", "12"), "\"ab\"", SQUALL_TEXT, 12, 4, "<U3", "<U3"},
+        {3, TIME("datetime64", "ms", "1"), "\"NaT\"", SQUALL_DATETIME64, 8, 8, "datetime64[ms]", "<M8[ms]"},
+        {3, TIME("datetime64", "\xce\xbcs", "25"), "0", SQUALL_DATETIME64, 8, 8, "datetime64[25us]", "<M8[25us]"},
+        {3, TIME("timedelta64", "generic", "1"), "0", SQUALL_TIMEDELTA64, 8, 8, "timedelta64", "<m8"},
+        {3, STRUCT("{\"name\":\"x\",\"data_type\":\"int32\"},{\"name\":\"it's\",\"data_type\":\"bool\"}"), "{\"x\":1,\"it's\":true}",
+         SQUALL_RAW, 5, 1, "[('x', '<i4'), ('it\\'s', '|b1')]", "[('x', '<i4'), ('it\\'s', '|b1')]"},
+        {3,
+         "{\"name\":\"structured\",\"configuration\":{\"fields\":[[\"t\"," TIME("datetime64", "D", "1") "],[\"n\"," STRUCT(
+             "[\"u\"," SIZED("fixed_length_utf32", "8") "]") "]]}}",
+         "\"\"", SQUALL_RAW, 16, 1, "[('t', '<M8[D]'), ('n', [('u', '<U2')])]", "[('t', '<M8[D]'), ('n', [('u', '<U2')])]"},
+        {2, "\"|b1\"", "false", SQUALL_BOOL, 1, 1, "bool", "|b1"},
+        {2, "\">f8\"", "1e300", SQUALL_FLOAT64, 8, 8, "float64", "<f8"},
+        {2, "\">c16\"", "[\"NaN\",0.0]", SQUALL_COMPLEX128, 16, 8, "complex128", "<c16"},
+        {2, "\"|S7\"", "\"\"", SQUALL_RAW, 7, 1, "|S7", "|S7"},
+        {2, "\"|V2\"", "\"AAE=\"", SQUALL_RAW, 2, 1, "|V2", "|V2"},
+        {2, "\">U4\"", "\"\"", SQUALL_TEXT, 16, 4, "<U4", "<U4"},
+        {2, "\"<M8[ns]\"", "null", SQUALL_DATETIME64, 8, 8, "datetime64[ns]", "<M8[ns]"},
+        {2, "\">m8[10D]\"", "-1", SQUALL_TIMEDELTA64, 8, 8, "timedelta64[10D]", "<m8[10D]"},
+        {2, "\"<M8\"", "0", SQUALL_DATETIME64, 8, 8, "datetime64", "<M8"},
+        {2, "[[\"a\",\">i4\"],[\"\",\"|V4\"],[\"b\",[[\"x\",\"<f8\"]]],[\"c\",\"|u1\",[2,3]]]", "null", SQUALL_RAW, 22, 1,
+         "[('a', '>i4'), ('', '|V4'), ('b', [('x', '<f8')]), ('c', '|u1', (2, 3, ))]",
+         "[('a', '>i4'), ('', '|V4'), ('b', [('x', '<f8')]), ('c', '|u1', (2, 3, ))]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sq_zarr_array a;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        SQ_CLEANUP_FREE char *document = document_of(cases[i].version, cases[i].version == 3 ? "data_type" : "dtype", cases[i].value);
+        SQ_CLEANUP_FREE char *text = with_fill(document, cases[i].fill);
+        if (parse_array(cases[i].version, text, NULL, &a, &err))
+            fail_msg("%s: %s", text, err.message);
+        if (a.unsupported && strncmp(a.unsupported, "unsupported codec", 17) != 0)
+            fail_msg("%s: %s", text, a.unsupported);
+        assert_int_equal(a.dtype.type, cases[i].type);
+        assert_int_equal(a.dtype.element_bytes, cases[i].bytes);
+        assert_int_equal(a.dtype.order_bytes, cases[i].order);
+        assert_string_equal(a.type_name, cases[i].name);
+        assert_string_equal(a.numpy_type, cases[i].numpy);
+        assert_non_null(a.fill);
+        sq_zarr_array_done(&a);
+    }
+}
+
+/* v2's objects are what their first filter makes of them, and nothing that runs code. */
+static void objects_are_texts_or_bytes_by_their_filter(void **state)
+{
+    (void)state;
+    const struct {
+        const char *filter;
+        int type; /* −1: refused */
+    } cases[] = {
+        {"vlen-utf8", SQUALL_STRING}, {"vlen-bytes", SQUALL_BYTES}, {"pickle", -1}, {"json2", -1}, {"msgpack2", -1}, {"vlen-array", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sq_zarr_array a;
+        SQ_CLEANUP_FREE char *text =
+            sq_format("{\"zarr_format\":2,\"shape\":[4],\"chunks\":[2],\"dtype\":\"|O\",\"fill_value\":0,\"order\":"
+                      "\"C\",\"compressor\":null,\"filters\":[{\"id\":\"%s\"}]}",
+                      cases[i].filter);
+        SQ_CLEANUP_FREE char *reason = sq_format("unsupported data type |O of %s", cases[i].filter);
+        assert_int_equal(parse_array(2, text, NULL, &a, NULL), 0);
+        if (cases[i].type < 0)
+            assert_string_equal(a.unsupported, reason);
+        else
+            assert_int_equal(a.dtype.type, cases[i].type);
+        sq_zarr_array_done(&a);
+    }
+}
+
 static void what_is_not_read_is_named(void **state)
 {
     (void)state;
@@ -158,10 +269,12 @@ static void what_is_not_read_is_named(void **state)
         int version;
         const char *member, *value, *reason;
     } cases[] = {
-        {3, "data_type", "\"complex64\"", "unsupported data type complex64"},
-        {3, "data_type", "\"r16\"", "unsupported data type r16"},
-        {3, "data_type", "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"ms\",\"scale_factor\":1}}",
-         "unsupported data type numpy.datetime64[ms]"},
+        {3, "data_type", "\"float8_e4m3\"", "unsupported data type float8_e4m3"},
+        {3, "data_type", "{\"name\":\"optional\",\"configuration\":{\"name\":\"uint8\"}}", "unsupported data type optional"},
+        {3, "data_type", "{\"name\":\"raw_bytes\",\"configuration\":{\"length_bytes\":1048577}}", "unsupported data type |V1048577"},
+        {3, "data_type", STRUCT("{\"name\":\"a\",\"data_type\":\"string\"}"), "unsupported data type: a structure with string"},
+        {3, "data_type", STRUCT("{\"name\":\"a\",\"data_type\":\"int4\"}"), "unsupported data type: a structure with int4"},
+        {3, "data_type", STRUCT("{\"name\":\"a\",\"data_type\":\"new\"}"), "unsupported data type new"},
         {3, "chunk_grid", "{\"name\":\"rectilinear\",\"configuration\":{}}", "unsupported chunk grid rectilinear"},
         {3, "chunk_key_encoding", "{\"name\":\"fancy\"}", "unsupported chunk key encoding fancy"},
         {3, "codecs", "[{\"name\":\"zfp\",\"configuration\":{}}]", "unsupported codec zfp"},
@@ -172,14 +285,20 @@ static void what_is_not_read_is_named(void **state)
         {3, "novelty", "7", "unsupported extension novelty"},
         {3, "chunk_grid", GRID("[1099511627776,4]"), "unsupported chunk size: more than 1 TiB"},
         {3, "chunk_grid", GRID("[9223372036854775807,9223372036854775807]"), "unsupported chunk size: more than 1 TiB"},
-        {2, "dtype", "\"<M8[ns]\"", "unsupported data type <M8[ns]"},
-        {2, "dtype", "\"<c8\"", "unsupported data type <c8"},
-        {2, "dtype", "\"|S5\"", "unsupported data type |S5"},
+        {2, "dtype", "\"<M8[month]\"", "unsupported data type <M8[month]"},
+        {2, "dtype", "\"<M8[0s]\"", "unsupported data type <M8[0s]"},
+        {2, "dtype", "\"<M8[ns\"", "unsupported data type <M8[ns"},
+        {2, "dtype", "\"<c32\"", "unsupported data type <c32"},
+        {2, "dtype", "\"<f16\"", "unsupported data type <f16"},
+        {2, "dtype", "\"=i4\"", "unsupported data type =i4"},
+        {2, "dtype", "\"|S0\"", "unsupported data type |S0"},
+        {2, "dtype", "\"<U9999999999\"", "unsupported data type <U9999999999"},
         {2, "dtype", "\"|O\"", "unsupported data type |O"},
         {2, "dtype", "\"<U0\"", "unsupported data type <U0"},
         {2, "dtype", "\"\"", "unsupported data type "},
-        {2, "dtype", "[[\"a\",\"<i4\"]]", "unsupported data type structure"},
-        {2, "order", "\"F\"", "unsupported order F (column-major chunks)"},
+        {2, "dtype", "[[\"a\",\"|O\"]]", "unsupported data type |O"},
+        {2, "dtype", "[[\"a\",\"<i4\",[1048577]]]", "unsupported data type: a field with no elements, or more than 1048576"},
+        {2, "dtype", "[[\"a\",\"<i4\",[262144]],[\"b\",\"|u1\"]]", "unsupported data type: elements of more than 1048576 bytes"},
         {2, "compressor", "{\"id\":\"zfpy\"}", "unsupported codec zfpy"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -232,6 +351,19 @@ static void damaged_documents_are_refused(void **state)
         {3, "data_type", "7", "its data type has no name"},
         {3, "data_type", "{\"name\":\"fixed_length_utf32\"}", "no length"},
         {3, "data_type", "{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":6}}", "no length"},
+        {3, "data_type", "{\"name\":\"null_terminated_bytes\",\"configuration\":{\"length_bytes\":0}}", "no length"},
+        {3, "data_type", "\"r12\"", "its data type r12 is no whole number of bytes"},
+        {3, "data_type", "\"r0\"", "its data type r0 is no whole number of bytes"},
+        {3, "data_type", "{\"name\":\"numpy.datetime64\",\"configuration\":{\"scale_factor\":1}}", "no unit of time"},
+        {3, "data_type", "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"s\",\"scale_factor\":0}}", "no scale"},
+        {3, "data_type", "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"s\",\"scale_factor\":2147483648}}", "no scale"},
+        {3, "data_type", STRUCT(""), "a structure without fields"},
+        {3, "data_type", STRUCT("{\"data_type\":\"int8\"}"), "a field of its data type has no name"},
+        {3, "data_type", STRUCT("{\"name\":\"a\"}"), "its data type has no name"},
+        {3, "data_type", STRUCT("[\"a\",\"int8\"],[\"a\",\"int8\"]"), "two fields of its data type are called a"},
+        {2, "dtype", "[]", "a structure without fields"},
+        {2, "dtype", "[[\"a\",\"<i4\",[\"x\"]]]", "is no list of lengths"},
+        {2, "dtype", "[[[\"title\",\"a\"],\"<i4\"]]", "a field of its data type has no name"},
         {3, "chunk_grid", NULL, "its chunk grid has no name"},
         {3, "chunk_grid", GRID("[0,4]"), "its chunks have length 0 along dimension 1"},
         {3, "chunk_grid", "{\"name\":\"regular\"}", "its chunk shape is no list"},
@@ -278,16 +410,20 @@ static void an_empty_dimension_may_have_chunks_of_length_zero(void **state)
     sq_zarr_array_done(&a);
 }
 
-static void order_f_of_one_dimension_is_order_c(void **state)
+static void chunks_of_order_f_are_columns(void **state)
 {
     (void)state;
-    struct sq_zarr_array a;
-    const char *text = "{\"zarr_format\":2,\"shape\":[4],\"chunks\":[2],\"dtype\":\"<f4\",\"fill_value\":null,\"order\":\"F\","
-                       "\"compressor\":null,\"filters\":null}";
-    assert_int_equal(parse_array(2, text, NULL, &a, NULL), 0);
-    assert_null(a.unsupported);
-    assert_null(a.fill_value);
-    sq_zarr_array_done(&a);
+    const uint8_t chunk[6] = {1, 4, 2, 5, 3, 6}, expected[6] = {1, 2, 3, 4, 5, 6};
+    put_file("columns/.zarray", "{\"zarr_format\":2,\"shape\":[2,3],\"chunks\":[2,3],\"dtype\":\"|u1\",\"fill_value\":null,"
+                                "\"order\":\"F\",\"compressor\":null,\"filters\":null}");
+    put_bytes("columns/0.0", chunk, sizeof chunk);
+    struct squall_dataset *ds = opened("columns");
+    squall_array *a = squall_dataset_array_at(ds, 0);
+    struct squall_selection s = squall_selection_all(a);
+    uint8_t values[6];
+    assert_int_equal(squall_array_read(a, &s, values, NULL, NULL), 0);
+    assert_memory_equal(values, expected, sizeof expected);
+    squall_dataset_close(ds);
 }
 
 /* ---- fill values ------------------------------------------------------------------------------------------------------------------ */
@@ -323,13 +459,31 @@ static void fill_values_are_read_in_every_spelling(void **state)
         {SQUALL_FLOAT16, "1.5", 0x3e00},
         {SQUALL_FLOAT16, "\"NaN\"", 0x7e00},
         {SQUALL_FLOAT16, "\"0x3c01\"", 0x3c01},
+        {SQUALL_BFLOAT16, "1.5", 0x3fc0},
+        {SQUALL_BFLOAT16, "\"NaN\"", 0x7fc0},
+        {SQUALL_BFLOAT16, "\"-Infinity\"", 0xff80},
+        {SQUALL_BFLOAT16, "\"0x3f81\"", 0x3f81},
+        {SQUALL_INT2, "-2", 0xfe},
+        {SQUALL_INT4, "7", 7},
+        {SQUALL_UINT2, "3", 3},
+        {SQUALL_UINT4, "15", 15},
+        {SQUALL_INT32, "\"-42\"", 0xffffffd6},
+        {SQUALL_UINT64, "\"18446744073709551615\"", UINT64_MAX},
+        {SQUALL_FLOAT32, "\"1.5\"", 0x3fc00000},
+        {SQUALL_COMPLEX64, "[1.5,\"-Infinity\"]", UINT64_C(0xff8000003fc00000)},
+        {SQUALL_COMPLEX64, "[\"NaN\",\"0x7fc00001\"]", UINT64_C(0x7fc000017fc00000)},
+        {SQUALL_COMPLEX64, "1.5", 0x3fc00000},
+        {SQUALL_DATETIME64, "\"NaT\"", UINT64_C(1) << 63},
+        {SQUALL_DATETIME64, "-9223372036854775808", UINT64_C(1) << 63},
+        {SQUALL_DATETIME64, "null", UINT64_C(1) << 63},
+        {SQUALL_TIMEDELTA64, "-1", UINT64_MAX},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SQ_CLEANUP_JSON struct sq_json *list = sq_json_new_array(); /* bare NaN and null need something around them */
         SQ_CLEANUP_FREE char *text = sq_format("[%s]", cases[i].text);
         sq_json_free(list);
         list = parsed(text);
-        uint8_t bytes[8];
+        uint8_t bytes[SQ_ZARR_FILL_BYTES];
         uint64_t bits = 0;
         if (!sq_zarr_fill_parse(cases[i].type, sq_json_at(list, 0), bytes))
             fail_msg("%s was refused", cases[i].text);
@@ -346,18 +500,136 @@ static void fill_values_of_another_type_are_refused(void **state)
         enum squall_type type;
         const char *text;
     } cases[] = {
-        {SQUALL_BOOL, "2"},          {SQUALL_BOOL, "\"true\""},      {SQUALL_INT8, "128"},     {SQUALL_INT8, "-129"},
-        {SQUALL_UINT8, "-1"},        {SQUALL_UINT8, "256"},          {SQUALL_INT64, "1e300"},  {SQUALL_INT64, "9223372036854775808"},
-        {SQUALL_INT32, "1.5"},       {SQUALL_INT32, "\"NaN\""},      {SQUALL_INT32, "NaN"},    {SQUALL_UINT64, "-0.5"},
-        {SQUALL_FLOAT32, "\"nan\""}, {SQUALL_FLOAT32, "\"0x7fc0\""}, {SQUALL_FLOAT32, "true"}, {SQUALL_FLOAT32, "\"0x7fc0000g\""},
-        {SQUALL_FLOAT64, "[]"},      {SQUALL_FLOAT64, "\"0x\""},
+        {SQUALL_BOOL, "2"},
+        {SQUALL_BOOL, "\"true\""},
+        {SQUALL_INT8, "128"},
+        {SQUALL_INT8, "-129"},
+        {SQUALL_UINT8, "-1"},
+        {SQUALL_UINT8, "256"},
+        {SQUALL_INT64, "1e300"},
+        {SQUALL_INT64, "9223372036854775808"},
+        {SQUALL_INT32, "1.5"},
+        {SQUALL_INT32, "\"NaN\""},
+        {SQUALL_INT32, "NaN"},
+        {SQUALL_UINT64, "-0.5"},
+        {SQUALL_FLOAT32, "\"nan\""},
+        {SQUALL_FLOAT32, "\"0x7fc0\""},
+        {SQUALL_FLOAT32, "true"},
+        {SQUALL_FLOAT32, "\"0x7fc0000g\""},
+        {SQUALL_FLOAT64, "[]"},
+        {SQUALL_FLOAT64, "\"0x\""},
+        {SQUALL_FLOAT64, "\"1.5x\""},
+        {SQUALL_FLOAT64, "\"\""},
+        {SQUALL_INT2, "2"},
+        {SQUALL_INT2, "-3"},
+        {SQUALL_INT4, "8"},
+        {SQUALL_INT4, "-9"},
+        {SQUALL_UINT2, "4"},
+        {SQUALL_UINT4, "16"},
+        {SQUALL_UINT4, "-1"},
+        {SQUALL_INT8, "\"1 \""},
+        {SQUALL_INT8, "\"\""},
+        {SQUALL_UINT8, "\"-1\""},
+        {SQUALL_COMPLEX64, "[1]"},
+        {SQUALL_COMPLEX64, "[1,2,3]"},
+        {SQUALL_COMPLEX64, "[1,\"x\"]"},
+        {SQUALL_DATETIME64, "\"2020-01-01\""},
+        {SQUALL_DATETIME64, "1.5"},
+        {SQUALL_UINT64, "\"18446744073709551616\""},
+        {SQUALL_FLOAT32, "\"inf\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SQ_CLEANUP_FREE char *text = sq_format("[%s]", cases[i].text);
         SQ_CLEANUP_JSON struct sq_json *list = parsed(text);
-        uint8_t bytes[8];
+        uint8_t bytes[SQ_ZARR_FILL_BYTES];
         if (sq_zarr_fill_parse(cases[i].type, sq_json_at(list, 0), bytes))
             fail_msg("%s was taken", cases[i].text);
+    }
+}
+
+/* Fill values of types whose elements have a length of their own, as the bytes of an element. */
+static void fill_values_of_texts_bytes_and_structures_are_read(void **state)
+{
+    (void)state;
+#define POINT STRUCT("[\"x\",\"int16\"],[\"n\"," STRUCT("[\"y\",\"complex64\"]") "]")
+    const struct {
+        int version;
+        const char *type, *fill;
+        uint8_t bytes[12];
+    } cases[] = {
+        {3, "\"r24\"", "[1,255,0]", {1, 255, 0}},
+        {3, "\"r24\"", "\"Af8A\"", {1, 255, 0}},
+        {3, SIZED("null_terminated_bytes", "3"), "\"YQ==\"", {'a'}},
+        {2, "\"|S3\"", "\"YWI=\"", {'a', 'b'}},
+        {2, "\"|S3\"", "\"N/A\"", {'N', '/', 'A'}}, /* no base64: early stores */
+        {2, "\"|S3\"", "0", {'0'}},
+        {2, "\"|S3\"", "null", {0}},
+        {2, "\"|V3\"", "0", {0}},
+        {2, "\"|V3\"", "\"AQID\"", {1, 2, 3}},
+        {2, "\"<U3\"", "\"\xc3\xa9z\"", {0xe9, 0, 0, 0, 'z'}},
+        {2, "\"<U2\"", "\"\xf0\x9f\x8e\x89zz\"", {0x89, 0xf3, 1, 0, 'z'}}, /* cut, as numpy does */
+        {2, "\"<U2\"", "0", {'0'}},
+        {2, "[[\"a\",\">i2\"],[\"b\",\"|u1\",[2]]]", "\"AQIDBA==\"", {1, 2, 3, 4}},
+        {2, "[[\"a\",\">i2\"],[\"b\",\"|u1\",[2]]]", "{\"a\":258,\"b\":7}", {1, 2, 7, 7}},
+        {3, POINT, "{\"x\":258,\"n\":{\"y\":[1,-2]}}", {2, 1, 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}},
+        {3, POINT, "{\"n\":{\"y\":[1,0]}}", {0, 0, 0, 0, 0x80, 0x3f}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sq_zarr_array a;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        SQ_CLEANUP_FREE char *document = document_of(cases[i].version, cases[i].version == 3 ? "data_type" : "dtype", cases[i].type);
+        SQ_CLEANUP_FREE char *text = with_fill(document, cases[i].fill);
+        if (parse_array(cases[i].version, text, NULL, &a, &err))
+            fail_msg("%s: %s", text, err.message);
+        assert_true(a.dtype.element_bytes <= sizeof cases[i].bytes);
+        if (memcmp(a.fill, cases[i].bytes, a.dtype.element_bytes) != 0)
+            fail_msg("%s gives other bytes", text);
+        sq_zarr_array_done(&a);
+    }
+}
+
+/* v3's structures lie in the order that their codec says; base64 is little-endian whatever it says. */
+static void fill_values_of_big_endian_structures_are_turned(void **state)
+{
+    (void)state;
+    static const char *const FILLS[] = {"{\"x\":258,\"y\":[1,2]}", "\"AgEBAg==\""};
+    for (size_t i = 0; i < 2; i++) {
+        struct sq_zarr_array a;
+        SQ_CLEANUP_FREE char *text =
+            sq_format("{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":%s,\"chunk_grid\":%s,"
+                      "\"fill_value\":%s,\"chunk_key_encoding\":\"default\",\"codecs\":[{\"name\":\"bytes\","
+                      "\"configuration\":{\"endian\":\"big\"}}]}",
+                      STRUCT("[\"x\",\"int16\"],[\"y\",\"r16\"]"), GRID("[2]"), FILLS[i]);
+        assert_int_equal(parse_array(3, text, NULL, &a, NULL), 0);
+        assert_string_equal(a.numpy_type, "[('x', '>i2'), ('y', '|V2')]");
+        assert_memory_equal(a.fill, ((uint8_t[]){1, 2, 1, 2}), 4);
+        sq_zarr_array_done(&a);
+    }
+}
+
+static void fill_values_of_another_length_or_kind_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        int version;
+        const char *type, *fill;
+    } cases[] = {
+        {3, "\"r24\"", "[1,2]"},        {3, "\"r24\"", "[1,2,256]"},
+        {3, "\"r24\"", "[1,2,-1]"},     {3, "\"r24\"", "\"AQI=\""},
+        {3, "\"r24\"", "true"},         {3, "\"string\"", "[]"},
+        {3, "\"string\"", "true"},      {2, "\"<U3\"", "{}"},
+        {2, "\"|V3\"", "\"AQIDBA==\""}, {2, "[[\"a\",\"<i4\"]]", "{\"a\":\"x\"}"},
+        {2, "[[\"a\",\"<i4\"]]", "7"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sq_zarr_array a;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        SQ_CLEANUP_FREE char *document = document_of(cases[i].version, cases[i].version == 3 ? "data_type" : "dtype", cases[i].type);
+        SQ_CLEANUP_FREE char *text = with_fill(document, cases[i].fill);
+        if (parse_array(cases[i].version, text, NULL, &a, &err) != SQUALL_ECORRUPT)
+            fail_msg("%s was taken", text);
+        assert_non_null(strstr(err.message, "fill value"));
+        sq_zarr_array_done(&a);
     }
 }
 
@@ -376,7 +648,7 @@ static void half_fill_values_round_to_nearest_even(void **state)
         } cases[] = {{low, bits}, {nextafter(middle, 0), bits}, {middle, bits & 1 ? next : bits}, {nextafter(middle, 1e9), next}};
         for (size_t i = 0; i < 4; i++) {
             SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_double(-cases[i].value);
-            uint8_t bytes[8];
+            uint8_t bytes[SQ_ZARR_FILL_BYTES];
             uint16_t got;
             assert_true(sq_zarr_fill_parse(SQUALL_FLOAT16, v, bytes));
             memcpy(&got, bytes, sizeof got);
@@ -544,16 +816,6 @@ static void links_in_circles_end(void **state)
 
 /* ---- values ----------------------------------------------------------------------------------------------------------------------- */
 
-static struct squall_dataset *opened(const char *name)
-{
-    SQ_CLEANUP_FREE char *path = in_test_folder(name);
-    struct squall_dataset *ds = NULL;
-    struct squall_error err = SQUALL_ERROR_INIT;
-    if (sq_zarr_dataset_open(&context, path, &ds, &err))
-        fail_msg("%s", err.message);
-    return ds;
-}
-
 static void edge_chunks_and_missing_chunks_are_read(void **state)
 {
     (void)state;
@@ -620,43 +882,23 @@ static void put_text_array(const char *name, const char *fill)
     put_file(path, array);
 }
 
-static void texts_of_fixed_length_are_strings(void **state)
+static void texts_of_fixed_length_stay_as_they_are(void **state)
 {
     (void)state;
     const uint32_t chunk[6] = {'a', 0xe9, 0, 0x1f389, 0x20ac, 'z'}; /* "aé", "🎉€z" */
-    put_text_array("texts", "\"?\"");
+    const uint32_t expected[9] = {'a', 0xe9, 0, 0x1f389, 0x20ac, 'z', 0xe9, 0x1f389, 0};
+    put_text_array("texts", "\"é🎉\"");
     put_bytes("texts/0", chunk, sizeof chunk);
     struct squall_dataset *ds = opened("texts");
     squall_array *a = squall_dataset_array_at(ds, 0);
     struct squall_selection s = squall_selection_all(a);
-    char *texts[3];
+    uint32_t texts[9];
     assert_string_equal(squall_array_info(a).type_name, "<U3");
-    assert_int_equal(squall_array_info(a).type, SQUALL_STRING);
+    assert_string_equal(squall_array_info(a).numpy_type, "<U3");
+    assert_int_equal(squall_array_info(a).type, SQUALL_TEXT);
+    assert_int_equal(squall_array_info(a).element_bytes, 12);
     assert_int_equal(squall_array_read(a, &s, texts, NULL, NULL), 0);
-    assert_string_equal(texts[0], "aé");
-    assert_string_equal(texts[1], "🎉€z");
-    assert_string_equal(texts[2], "?");
-    for (size_t i = 0; i < 3; i++)
-        free(texts[i]);
-    squall_dataset_close(ds);
-}
-
-static void characters_that_unicode_does_not_have_are_refused(void **state)
-{
-    (void)state;
-    const uint32_t bad[] = {0x110000, 0xd800, 0xffffffff};
-    put_text_array("badtexts", "null");
-    struct squall_dataset *ds = opened("badtexts");
-    squall_array *a = squall_dataset_array_at(ds, 0);
-    struct squall_selection s = squall_selection_all(a);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const uint32_t chunk[6] = {'a', 'b', 'c', 'd', bad[i], 'f'};
-        char *texts[3];
-        struct squall_error err = SQUALL_ERROR_INIT;
-        put_bytes("badtexts/0", chunk, sizeof chunk);
-        assert_int_equal(squall_array_read(a, &s, texts, NULL, &err), SQUALL_ECORRUPT);
-        assert_non_null(strstr(err.message, "array badtexts, chunk 0"));
-    }
+    assert_memory_equal(texts, expected, sizeof expected);
     squall_dataset_close(ds);
 }
 
@@ -701,13 +943,18 @@ int main(void)
         cmocka_unit_test(a_v3_array_is_described),
         cmocka_unit_test(a_v2_array_is_described_with_xarrays_names),
         cmocka_unit_test(chunk_keys_follow_their_encoding),
+        cmocka_unit_test(every_type_is_described),
+        cmocka_unit_test(objects_are_texts_or_bytes_by_their_filter),
         cmocka_unit_test(what_is_not_read_is_named),
         cmocka_unit_test(what_may_be_ignored_is),
         cmocka_unit_test(damaged_documents_are_refused),
         cmocka_unit_test(an_empty_dimension_may_have_chunks_of_length_zero),
-        cmocka_unit_test(order_f_of_one_dimension_is_order_c),
+        cmocka_unit_test(chunks_of_order_f_are_columns),
         cmocka_unit_test(fill_values_are_read_in_every_spelling),
         cmocka_unit_test(fill_values_of_another_type_are_refused),
+        cmocka_unit_test(fill_values_of_texts_bytes_and_structures_are_read),
+        cmocka_unit_test(fill_values_of_big_endian_structures_are_turned),
+        cmocka_unit_test(fill_values_of_another_length_or_kind_are_refused),
         cmocka_unit_test(half_fill_values_round_to_nearest_even),
         cmocka_unit_test(a_v3_hierarchy_is_walked),
         cmocka_unit_test(a_v2_hierarchy_is_walked_through_implicit_groups),
@@ -720,8 +967,7 @@ int main(void)
         cmocka_unit_test(links_in_circles_end),
         cmocka_unit_test(edge_chunks_and_missing_chunks_are_read),
         cmocka_unit_test(a_chunk_that_cannot_be_read_is_no_missing_one),
-        cmocka_unit_test(texts_of_fixed_length_are_strings),
-        cmocka_unit_test(characters_that_unicode_does_not_have_are_refused),
+        cmocka_unit_test(texts_of_fixed_length_stay_as_they_are),
         cmocka_unit_test(every_failed_allocation_of_an_opening_is_an_error),
     };
     return cmocka_run_group_tests(tests, make_test_folder, remove_test_folder);

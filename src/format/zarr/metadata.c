@@ -18,11 +18,13 @@ void sq_zarr_array_done(struct sq_zarr_array *a)
     sq_free(a->name);
     sq_free(a->folder);
     sq_free(a->type_name);
+    sq_free(a->numpy_type);
     for (unsigned d = 0; d < SQUALL_RANK_MAX; d++)
         sq_free(a->dims[d]);
     sq_json_free(a->attributes);
     sq_json_free(a->fill_value);
-    sq_free(a->fill_text);
+    sq_zarr_fill_done(a->dtype.type, a->fill);
+    sq_free(a->fill);
     sq_codec_chain_free(a->codecs);
     sq_free(a->codec_names);
     sq_free(a->unsupported);
@@ -86,23 +88,33 @@ int sq_zarr_set_dims(struct sq_zarr_array *a, const struct sq_json *names, struc
     return 0;
 }
 
-int sq_zarr_set_fill(struct sq_zarr_array *a, const struct sq_json *value, struct squall_error *err)
+int sq_zarr_set_type(struct sq_zarr_array *a, int status, const struct sq_zarr_type *type, const struct squall_error *reason,
+                     struct squall_error *err)
+{
+    if (status && status != SQUALL_EUNSUPPORTED)
+        return sq_error(err, status, "%s", reason->message);
+    a->dtype = type->dtype;
+    a->type_name = sq_strdup(type->name);
+    a->numpy_type = sq_strdup(status ? "|V0" : type->numpy);
+    if (!a->type_name || !a->numpy_type)
+        return sq_error_memory(err, strlen(type->name));
+    sq_text_make_visible(a->type_name);
+    return status ? sq_zarr_unsupported(a, err, "%s", reason->message) : 0;
+}
+
+int sq_zarr_set_fill(struct sq_zarr_array *a, const struct sq_zarr_type *type, const struct sq_json *value, struct squall_error *err)
 {
     if (value && sq_json_type(value) != SQ_JSON_NULL)
         a->fill_value = sq_json_share(value);
     if (a->unsupported)
         return 0;
-    if (a->type != SQUALL_STRING) {
-        if (!sq_zarr_fill_parse(a->type, value, a->fill))
-            return sq_error(err, SQUALL_ECORRUPT, "its fill value is no %s", a->type_name);
-        return 0;
-    }
-    return sq_zarr_fill_text(value, &a->fill_text, err);
+    if (!(a->fill = sq_alloc_zero(1, type->dtype.element_bytes)))
+        return sq_error_memory(err, type->dtype.element_bytes);
+    return sq_zarr_fill_element(type, value, a->fill, err);
 }
 
 int sq_zarr_check_chunks(struct sq_zarr_array *a, struct squall_error *err)
 {
-    size_t element_bytes = a->text_characters ? 4 * (size_t)a->text_characters : sq_type_size(a->type);
     uint64_t elements = 1, bytes;
     bool fits = true;
     for (unsigned d = 0; d < a->rank; d++) {
@@ -112,7 +124,7 @@ int sq_zarr_check_chunks(struct sq_zarr_array *a, struct squall_error *err)
             a->chunks[d] = 1;
         fits = fits && sq_mul_u64(elements, a->chunks[d], &elements);
     }
-    fits = fits && sq_mul_u64(elements, element_bytes, &bytes) && bytes <= CHUNK_LIMIT_BYTES;
+    fits = fits && sq_mul_u64(elements, a->dtype.element_bytes, &bytes) && bytes <= CHUNK_LIMIT_BYTES;
     a->chunk_elements = elements;
     return fits ? 0 : sq_zarr_unsupported(a, err, "unsupported chunk size: more than 1 TiB");
 }
@@ -120,7 +132,7 @@ int sq_zarr_check_chunks(struct sq_zarr_array *a, struct squall_error *err)
 struct sq_codec_chunk sq_zarr_codec_chunk(const struct sq_zarr_array *a)
 {
     return (struct sq_codec_chunk){
-        .dtype = sq_dtype_of(a->text_characters ? SQUALL_UINT32 : a->type),
+        .dtype = a->dtype,
         .rank = a->rank,
         .shape = a->chunks,
         .fill = a->fill,

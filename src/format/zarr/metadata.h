@@ -2,6 +2,7 @@
 #ifndef SQ_FORMAT_ZARR_METADATA_H
 #define SQ_FORMAT_ZARR_METADATA_H
 
+#include "format/zarr/types.h"
 #include "format/zarr/zarr.h"
 
 /*
@@ -26,7 +27,14 @@ int sq_zarr_parse_lengths(const struct sq_json *list, const char *what, unsigned
                           struct squall_error *err) SQUALL_CHECK;
 int sq_zarr_set_attributes(struct sq_zarr_array *a, const struct sq_json *attributes, struct squall_error *err) SQUALL_CHECK;
 int sq_zarr_set_dims(struct sq_zarr_array *a, const struct sq_json *names, struct squall_error *err) SQUALL_CHECK; /* NULL: none */
-int sq_zarr_set_fill(struct sq_zarr_array *a, const struct sq_json *value, struct squall_error *err) SQUALL_CHECK;
+/*
+ * Take the type and the fill value. status, reason: what parsing the type said; an unsupported one is the array's reason, and leaves its fill value
+ * unread.
+ */
+int sq_zarr_set_type(struct sq_zarr_array *a, int status, const struct sq_zarr_type *type, const struct squall_error *reason,
+                     struct squall_error *err) SQUALL_CHECK;
+int sq_zarr_set_fill(struct sq_zarr_array *a, const struct sq_zarr_type *type, const struct sq_json *value,
+                     struct squall_error *err) SQUALL_CHECK;
 /* Chunk lengths checked against the shape, and the size of a chunk against what can be. */
 int sq_zarr_check_chunks(struct sq_zarr_array *a, struct squall_error *err) SQUALL_CHECK;
 /* What the array's codecs encode; points into a. */

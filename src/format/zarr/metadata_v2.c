@@ -2,62 +2,12 @@
  * Array documents of Zarr v2: .zarray in numpy's words (type strings as the array protocol spells them, order, filters and
  * compressor by numcodecs' ids), and xarray's dimension names among the attributes.
  */
-#include "array/dtype.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "format/zarr/metadata.h"
-#include <stdlib.h>
 #include <string.h>
 
 static const char DIMENSIONS[] = "_ARRAY_DIMENSIONS";
-
-static const struct {
-    const char *code; /* behind the byte order */
-    enum squall_type type;
-} TYPES[] = {
-    {"b1", SQUALL_BOOL},   {"i1", SQUALL_INT8},    {"i2", SQUALL_INT16},   {"i4", SQUALL_INT32},
-    {"i8", SQUALL_INT64},  {"u1", SQUALL_UINT8},   {"u2", SQUALL_UINT16},  {"u4", SQUALL_UINT32},
-    {"u8", SQUALL_UINT64}, {"f2", SQUALL_FLOAT16}, {"f4", SQUALL_FLOAT32}, {"f8", SQUALL_FLOAT64},
-};
-
-/* "U5": texts of five UTF-32 characters. */
-static bool parse_text_type(const char *code, uint32_t *ret_characters)
-{
-    if (code[0] != 'U' || strspn(code + 1, "0123456789") != strlen(code + 1) || !code[1] || strlen(code + 1) > 9)
-        return false;
-    *ret_characters = (uint32_t)strtoul(code + 1, NULL, 10);
-    return *ret_characters > 0;
-}
-
-static int parse_type(const struct sq_json *document, struct sq_zarr_array *a, bool *ret_big_endian, struct squall_error *err)
-{
-    const struct sq_json *dtype = sq_json_get(document, "dtype");
-    const char *name = sq_json_string(dtype);
-    if (sq_json_type(dtype) == SQ_JSON_ARRAY)
-        name = "structure";
-    if (!name)
-        return sq_error(err, SQUALL_ECORRUPT, "its dtype is neither a text nor a list");
-    if (!(a->type_name = sq_strdup(name)))
-        return sq_error_memory(err, strlen(name));
-    sq_text_make_visible(a->type_name);
-    if (!strchr("<>|=", name[0]) || !name[0] || name[0] == '=')
-        return sq_zarr_unsupported(a, err, "unsupported data type %s", name);
-
-    *ret_big_endian = name[0] == '>';
-    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
-        if (!strcmp(name + 1, TYPES[i].code)) {
-            a->type = TYPES[i].type;
-            sq_free(a->type_name);
-            a->type_name = sq_strdup(sq_type_name(a->type));
-            return a->type_name ? 0 : sq_error_memory(err, 1);
-        }
-    const char *first_filter = sq_json_string(sq_json_get(sq_json_at(sq_json_get(document, "filters"), 0), "id"));
-    bool is_texts = !strcmp(name, "|O") && first_filter && !strcmp(first_filter, "vlen-utf8");
-    if (!is_texts && !parse_text_type(name + 1, &a->text_characters))
-        return sq_zarr_unsupported(a, err, "unsupported data type %s", name);
-    a->type = SQUALL_STRING;
-    return 0;
-}
 
 static int parse_separator(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
 {
@@ -69,13 +19,13 @@ static int parse_separator(const struct sq_json *document, struct sq_zarr_array 
     return 0;
 }
 
-/* Column-major chunks of one dimension, or none, are row-major too. */
-static int parse_order(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
+static int parse_order(const struct sq_json *document, bool *ret_column_major, struct squall_error *err)
 {
     const char *order = sq_json_string(sq_json_get(document, "order"));
     if (!order || (strcmp(order, "C") != 0 && strcmp(order, "F") != 0))
         return sq_error(err, SQUALL_ECORRUPT, "its order is neither C nor F");
-    return order[0] == 'F' && a->rank > 1 ? sq_zarr_unsupported(a, err, "unsupported order F (column-major chunks)") : 0;
+    *ret_column_major = order[0] == 'F';
+    return 0;
 }
 
 static int add_codec_name(struct sq_text *names, const struct sq_json *codec, struct squall_error *err)
@@ -118,8 +68,22 @@ static int set_names_and_attributes(const struct sq_json *attributes, struct sq_
     return 0;
 }
 
-static int bind_codecs(const struct sq_json *filters, const struct sq_json *compressor, bool big_endian, struct sq_zarr_array *a,
-                       struct squall_error *err)
+static int parse_type_and_fill(const struct sq_json *document, struct sq_zarr_array *a, bool *ret_big_endian, struct squall_error *err)
+{
+    struct sq_zarr_type type;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    const char *first_filter = sq_json_string(sq_json_get(sq_json_at(sq_json_get(document, "filters"), 0), "id"));
+    int status = sq_zarr_type_parse_v2(sq_json_get(document, "dtype"), first_filter, &type, &reason);
+    status = sq_zarr_set_type(a, status, &type, &reason, err);
+    if (!status)
+        status = sq_zarr_set_fill(a, &type, sq_json_get(document, "fill_value"), err);
+    *ret_big_endian = type.big_endian;
+    sq_zarr_type_done(&type);
+    return status;
+}
+
+static int bind_codecs(const struct sq_json *filters, const struct sq_json *compressor, bool big_endian, bool column_major,
+                       struct sq_zarr_array *a, struct squall_error *err)
 {
     struct squall_error reason = SQUALL_ERROR_INIT;
     struct sq_codec_chain *chain = NULL;
@@ -127,6 +91,7 @@ static int bind_codecs(const struct sq_json *filters, const struct sq_json *comp
         return 0;
     struct sq_codec_chunk chunk = sq_zarr_codec_chunk(a);
     chunk.big_endian = big_endian;
+    chunk.column_major = column_major;
     int status = sq_codec_chain_bind_v2(filters, compressor, &chunk, &chain, &reason);
     return sq_zarr_set_codecs(a, status, chain, &reason, err);
 }
@@ -135,18 +100,17 @@ int sq_zarr_parse_v2(const struct sq_json *document, const struct sq_json *attri
 {
     const struct sq_json *filters = sq_json_get(document, "filters"), *compressor = sq_json_get(document, "compressor");
     unsigned chunk_rank;
-    bool big_endian = false;
+    bool big_endian = false, column_major = false;
     a->version = 2;
     SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "shape"), "its shape", &a->rank, a->shape, err));
     SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "chunks"), "its chunk shape", &chunk_rank, a->chunks, err));
     if (chunk_rank != a->rank)
         return sq_error(err, SQUALL_ECORRUPT, "its chunks have %u dimensions, the array has %u", chunk_rank, a->rank);
-    SQ_TRY(parse_type(document, a, &big_endian, err));
+    SQ_TRY(parse_type_and_fill(document, a, &big_endian, err));
     SQ_TRY(parse_separator(document, a, err));
-    SQ_TRY(parse_order(document, a, err));
+    SQ_TRY(parse_order(document, &column_major, err));
     SQ_TRY(set_names_and_attributes(attributes, a, err));
-    SQ_TRY(sq_zarr_set_fill(a, sq_json_get(document, "fill_value"), err));
     SQ_TRY(name_codecs(filters, compressor, a, err));
     SQ_TRY(sq_zarr_check_chunks(a, err));
-    return bind_codecs(filters, compressor, big_endian, a, err);
+    return bind_codecs(filters, compressor, big_endian, column_major, a, err);
 }

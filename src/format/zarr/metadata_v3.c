@@ -2,7 +2,6 @@
  * Array documents of Zarr v3 (core specification 3.1, "Array metadata"). Every extension point is either a name or an
  * object {"name", "configuration"}; one that squall does not know makes the array unsupported, not damaged.
  */
-#include "array/dtype.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "format/zarr/metadata.h"
@@ -13,52 +12,24 @@ static const char *const KNOWN_MEMBERS[] = {
     "fill_value",  "codecs",    "attributes", "dimension_names", "storage_transformers", NULL,
 };
 
-/* NULL: it has none. */
-static const char *extension_name(const struct sq_json *extension)
+static int parse_type_and_fill(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
 {
-    const char *name = sq_json_string(extension);
-    return name ? name : sq_json_string(sq_json_get(extension, "name"));
-}
-
-static const struct sq_json *configured(const struct sq_json *extension, const char *key)
-{
-    return sq_json_get(sq_json_get(extension, "configuration"), key);
-}
-
-/* "numpy.datetime64[ms]" where a unit is configured, else the bare name. */
-static char *foreign_type_name(const struct sq_json *type, const char *name)
-{
-    const char *unit = sq_json_string(configured(type, "unit"));
-    return unit ? sq_format("%s[%s]", name, unit) : sq_strdup(name);
-}
-
-static int parse_type(const struct sq_json *type, struct sq_zarr_array *a, struct squall_error *err)
-{
-    const char *name = extension_name(type);
-    uint64_t bytes;
-    if (!name)
-        return sq_error(err, SQUALL_ECORRUPT, "its data type has no name");
-    if (sq_type_from_name(name, &a->type) && a->type <= SQUALL_STRING) {
-        a->type_name = sq_strdup(name);
-    } else if (!strcmp(name, "fixed_length_utf32")) {
-        if (!sq_json_uint(configured(type, "length_bytes"), &bytes) || bytes % 4 != 0 || bytes == 0 || bytes / 4 > INT32_MAX)
-            return sq_error(err, SQUALL_ECORRUPT, "its texts have no length that is a multiple of 4 bytes");
-        a->type = SQUALL_STRING;
-        a->text_characters = (uint32_t)(bytes / 4);
-        a->type_name = sq_format("<U%u", a->text_characters);
-    } else {
-        a->type_name = foreign_type_name(type, name);
-        if (a->type_name)
-            sq_text_make_visible(a->type_name);
-        if (a->type_name)
-            SQ_TRY(sq_zarr_unsupported(a, err, "unsupported data type %s", a->type_name));
-    }
-    return a->type_name ? 0 : sq_error_memory(err, strlen(name));
+    const struct sq_json *fill = sq_json_get(document, "fill_value");
+    struct sq_zarr_type type;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    int status = sq_zarr_type_parse_v3(sq_json_get(document, "data_type"), sq_json_get(document, "codecs"), &type, &reason);
+    status = sq_zarr_set_type(a, status, &type, &reason, err);
+    if (!status && !fill)
+        status = sq_error(err, SQUALL_ECORRUPT, "it has no fill value");
+    if (!status)
+        status = sq_zarr_set_fill(a, &type, fill, err);
+    sq_zarr_type_done(&type);
+    return status;
 }
 
 static int parse_grid(const struct sq_json *grid, struct sq_zarr_array *a, struct squall_error *err)
 {
-    const char *name = extension_name(grid);
+    const char *name = sq_zarr_extension_name(grid);
     unsigned rank;
     if (!name)
         return sq_error(err, SQUALL_ECORRUPT, "its chunk grid has no name");
@@ -66,7 +37,7 @@ static int parse_grid(const struct sq_json *grid, struct sq_zarr_array *a, struc
         memcpy(a->chunks, a->shape, sizeof a->chunks);
         return sq_zarr_unsupported(a, err, "unsupported chunk grid %s", name);
     }
-    SQ_TRY(sq_zarr_parse_lengths(configured(grid, "chunk_shape"), "its chunk shape", &rank, a->chunks, err));
+    SQ_TRY(sq_zarr_parse_lengths(sq_zarr_configured(grid, "chunk_shape"), "its chunk shape", &rank, a->chunks, err));
     if (rank != a->rank)
         return sq_error(err, SQUALL_ECORRUPT, "its chunks have %u dimensions, the array has %u", rank, a->rank);
     return 0;
@@ -74,14 +45,14 @@ static int parse_grid(const struct sq_json *grid, struct sq_zarr_array *a, struc
 
 static int parse_key_encoding(const struct sq_json *encoding, struct sq_zarr_array *a, struct squall_error *err)
 {
-    const char *name = extension_name(encoding);
+    const char *name = sq_zarr_extension_name(encoding);
     if (!name)
         return sq_error(err, SQUALL_ECORRUPT, "its chunk key encoding has no name");
     a->default_encoding = !strcmp(name, "default");
     if (!a->default_encoding && strcmp(name, "v2") != 0)
         return sq_zarr_unsupported(a, err, "unsupported chunk key encoding %s", name);
     a->separator = a->default_encoding ? '/' : '.';
-    const struct sq_json *separator = configured(encoding, "separator");
+    const struct sq_json *separator = sq_zarr_configured(encoding, "separator");
     const char *text = sq_json_string(separator);
     if (separator && (!text || (strcmp(text, "/") != 0 && strcmp(text, ".") != 0)))
         return sq_error(err, SQUALL_ECORRUPT, "the separator of its chunk keys is neither / nor .");
@@ -97,7 +68,7 @@ static int name_codecs(const struct sq_json *codecs, struct sq_zarr_array *a, st
     if (sq_json_type(codecs) != SQ_JSON_ARRAY || count == 0)
         return sq_error(err, SQUALL_ECORRUPT, "its codecs are no list");
     for (size_t i = 0; i < count; i++) {
-        const char *name = extension_name(sq_json_at(codecs, i));
+        const char *name = sq_zarr_extension_name(sq_json_at(codecs, i));
         if (!name)
             return sq_error(err, SQUALL_ECORRUPT, "its codec %zu has no name", i + 1);
         sq_text_printf(&names, "%s%s", i ? " + " : "", name);
@@ -125,7 +96,7 @@ static int check_extensions(const struct sq_json *document, struct sq_zarr_array
     const struct sq_json *transformers = sq_json_get(document, "storage_transformers");
     const char *unknown = sq_zarr_unknown_member(document, KNOWN_MEMBERS);
     if (sq_json_count(transformers) > 0) {
-        const char *name = extension_name(sq_json_at(transformers, 0));
+        const char *name = sq_zarr_extension_name(sq_json_at(transformers, 0));
         SQ_TRY(sq_zarr_unsupported(a, err, "unsupported storage transformer %s", name ? name : "without a name"));
     }
     return unknown ? sq_zarr_unsupported(a, err, "unsupported extension %s", unknown) : 0;
@@ -133,18 +104,15 @@ static int check_extensions(const struct sq_json *document, struct sq_zarr_array
 
 int sq_zarr_parse_v3(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
 {
-    const struct sq_json *codecs = sq_json_get(document, "codecs"), *fill = sq_json_get(document, "fill_value");
+    const struct sq_json *codecs = sq_json_get(document, "codecs");
     a->version = 3;
     SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "shape"), "its shape", &a->rank, a->shape, err));
-    SQ_TRY(parse_type(sq_json_get(document, "data_type"), a, err));
+    SQ_TRY(parse_type_and_fill(document, a, err));
     SQ_TRY(parse_grid(sq_json_get(document, "chunk_grid"), a, err));
     SQ_TRY(parse_key_encoding(sq_json_get(document, "chunk_key_encoding"), a, err));
     SQ_TRY(sq_zarr_set_attributes(a, sq_json_get(document, "attributes"), err));
     SQ_TRY(sq_zarr_set_dims(a, sq_json_get(document, "dimension_names"), err));
     SQ_TRY(check_extensions(document, a, err));
-    if (!fill)
-        return sq_error(err, SQUALL_ECORRUPT, "it has no fill value");
-    SQ_TRY(sq_zarr_set_fill(a, fill, err));
     SQ_TRY(name_codecs(codecs, a, err));
     SQ_TRY(sq_zarr_check_chunks(a, err));
     return bind_codecs(codecs, a, err);

@@ -14,9 +14,9 @@ struct sq_zarr_array {
     char *name;   /* path within the store, "t2m", "group/t2m"; "" for a store that is one array */
     char *folder; /* where its chunks lie */
     int version;  /* 2 or 3 */
-    enum squall_type type;
-    char *type_name;          /* "float32", "<U5"; of an unsupported type its own name, "numpy.datetime64[ms]" */
-    uint32_t text_characters; /* v2 "<U5", v3 fixed_length_utf32: 5; else 0; such arrays have type SQUALL_STRING */
+    struct sq_dtype dtype;
+    char *type_name;  /* for people: "float32", "<U5", "datetime64[10ms]"; of an unsupported type its own name */
+    char *numpy_type; /* struct squall_array_info's; "|V0" where the type is unsupported */
     unsigned rank;
     uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX]; /* lengths within int64; chunks ≥ 1 */
     char *dims[SQUALL_RANK_MAX];                              /* "" where it has no name */
@@ -24,10 +24,9 @@ struct sq_zarr_array {
     bool default_encoding;                                    /* keys begin with "c" (v3 default), else v2's */
     struct sq_json *attributes;                               /* object, without v2's _ARRAY_DIMENSIONS */
     struct sq_json *fill_value;                               /* as written; NULL: none */
-    uint8_t fill[8];                                          /* one element in memory; strings: see fill_text */
-    char *fill_text;
+    void *fill;                                               /* one element in memory; NULL where unsupported */
     uint64_t chunk_elements;
-    struct sq_codec_chain *codecs; /* NULL where unsupported; of text with a fixed length it gives UTF-32 */
+    struct sq_codec_chain *codecs; /* NULL where unsupported */
     char *codec_names;             /* in words, also where they are unsupported */
     char *unsupported;             /* NULL, or "unsupported codec pcodec", "unsupported data type …" */
 };

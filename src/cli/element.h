@@ -1,0 +1,23 @@
+/* One element of an array, of any type, as people and programs read it. */
+#ifndef SQ_CLI_ELEMENT_H
+#define SQ_CLI_ELEMENT_H
+
+#include "squall/squall.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+enum element_form {
+    ELEMENT_CSV,  /* texts in quotes where they need them */
+    ELEMENT_JSON, /* a JSON value; what JSON cannot say (NaN, infinities, "not a time") is null */
+};
+
+/*
+ * Numbers in the fewest digits that read back; dates as numpy prints them ("2022-01-01T06:00:00", to the type's unit), spans as a number of units;
+ * complex numbers "1+2j"; texts as they are; bytes and structures in hexadecimal. values: of the array that info tells of, as read.
+ */
+void element_print(FILE *out, const struct squall_array_info *info, const void *values, size_t index, enum element_form form);
+void print_csv_text(FILE *out, const char *text); /* with quotes where CSV needs them */
+/* What values of variable length point at. */
+void elements_free(enum squall_type type, void *values, size_t count);
+
+#endif

@@ -1,11 +1,13 @@
 /*
- * Blosc: settings and decoding. Blocks of zstd, LZ4 and zlib are decoded here, each unshuffled straight into the destination; what
- * is rare (BloscLZ, Snappy) goes to libblosc, after the header has been checked. Nothing in the header is believed:
- * sizes and offsets are checked against the bytes before they are used.
+ * Blosc: settings and decoding. Blocks of zstd, LZ4 and zlib are decoded here, each unshuffled straight into the destination, several
+ * at a time where there are threads, and only those that a range touches; what is rare (BloscLZ, Snappy) goes to libblosc,
+ * after the header has been checked. Nothing in the header is believed: sizes and offsets are checked against the bytes before
+ * they are used.
  */
 #include "codec/blosc.h"
 #include "base/error_internal.h"
 #include "codec/shuffle.h"
+#include "sys/pool.h"
 #include <blosc.h>
 #include <limits.h>
 #include <lz4.h>
@@ -69,7 +71,7 @@ static size_t decoded_size(const uint8_t *src, size_t src_size)
     return src_size < SQ_BLOSC_HEADER_BYTES ? 0 : sq_get_u32(src + 4);
 }
 
-/* The decoders that a chunk's blocks share; only the format's own is set. */
+/* The decoders of one thread; only the format's own is set. */
 struct tools {
     enum sq_blosc_format format;
     ZSTD_DCtx *zstd;
@@ -114,35 +116,88 @@ static int decode_streams(const struct tools *tools, const uint8_t *src, size_t 
     return 0;
 }
 
-static int decode_blocks(const struct header *h, const struct tools *tools, struct sq_codec_scratch *scratch, const uint8_t *src,
-                         uint8_t *dst, struct squall_error *err)
+/* A chunk in blocks, about to be decoded: all of it, or the bytes from `from` to `end`, which go to dst. */
+struct decoding {
+    struct header h;
+    const uint8_t *src;
+    uint8_t *dst;
+    size_t from, end, first_block, block_count;
+    bool bytes_shuffled, bits_shuffled;
+    struct sq_codec_scratch *scratch;
+};
+
+static int begin(struct decoding *d, struct squall_error *err)
 {
-    size_t count = (h->decoded_bytes + (size_t)h->block_bytes - 1) / h->block_bytes;
-    size_t data_at = SQ_BLOSC_HEADER_BYTES + 4 * count;
-    if (data_at > h->chunk_bytes)
+    const struct header *h = &d->h;
+    d->block_count = (h->decoded_bytes + (size_t)h->block_bytes - 1) / h->block_bytes;
+    if (SQ_BLOSC_HEADER_BYTES + 4 * d->block_count > h->chunk_bytes)
         return damaged(err, "it has no room for the table of its blocks");
-    bool bytes_shuffled = (h->flags & SQ_BLOSC_SHUFFLED) && h->typesize > 1;
-    bool bits_shuffled = !bytes_shuffled && (h->flags & SQ_BLOSC_BITSHUFFLED);
-    if (bytes_shuffled || bits_shuffled)
-        SQ_TRY(sq_codec_reserve(&scratch->block, h->block_bytes, err));
-    for (size_t i = 0; i < count; i++) {
-        uint8_t *to = dst + i * h->block_bytes;
-        size_t size = h->decoded_bytes - i * h->block_bytes;
-        bool whole = size >= h->block_bytes;
-        if (whole)
-            size = h->block_bytes;
-        size_t at = sq_get_u32(src + SQ_BLOSC_HEADER_BYTES + 4 * i);
-        if (at < data_at || at > h->chunk_bytes)
-            return damaged(err, "a block begins outside the chunk");
-        unsigned streams = whole && !(h->flags & SQ_BLOSC_NOT_SPLIT) ? h->typesize : 1;
-        bool unshuffle = bytes_shuffled || (bits_shuffled && size >= h->typesize);
-        SQ_TRY(decode_streams(tools, src + at, h->chunk_bytes - at, streams, unshuffle ? scratch->block.data : to, size, err));
-        if (bytes_shuffled)
-            sq_unshuffle(h->typesize, size, scratch->block.data, to);
-        else if (unshuffle)
-            sq_bitunshuffle(h->typesize, size, scratch->block.data, to);
-    }
+    d->bytes_shuffled = (h->flags & SQ_BLOSC_SHUFFLED) && h->typesize > 1;
+    d->bits_shuffled = !d->bytes_shuffled && (h->flags & SQ_BLOSC_BITSHUFFLED);
     return 0;
+}
+
+static int take_tools(const struct decoding *d, struct sq_codec_scratch *scratch, struct tools *ret, struct squall_error *err)
+{
+    *ret = (struct tools){.format = (enum sq_blosc_format)(d->h.flags >> 5)};
+    if (ret->format == SQ_BLOSC_ZSTD && !(ret->zstd = sq_codec_zstd_decoder(scratch, err)))
+        return SQUALL_ENOMEM;
+    if (ret->format == SQ_BLOSC_ZLIB && !(ret->inflater = sq_codec_inflater(scratch, err)))
+        return SQUALL_ENOMEM;
+    return 0;
+}
+
+/* Block `index` → size bytes at `to`. */
+static int decode_block_to(const struct decoding *d, const struct tools *tools, struct sq_codec_scratch *scratch, size_t index, uint8_t *to,
+                           size_t size, struct squall_error *err)
+{
+    const struct header *h = &d->h;
+    size_t at = sq_get_u32(d->src + SQ_BLOSC_HEADER_BYTES + 4 * index);
+    if (at < SQ_BLOSC_HEADER_BYTES + 4 * d->block_count || at > h->chunk_bytes)
+        return damaged(err, "a block begins outside the chunk");
+    unsigned streams = size == h->block_bytes && !(h->flags & SQ_BLOSC_NOT_SPLIT) ? h->typesize : 1;
+    bool unshuffle = d->bytes_shuffled || (d->bits_shuffled && size >= h->typesize);
+    if (!unshuffle)
+        return decode_streams(tools, d->src + at, h->chunk_bytes - at, streams, to, size, err);
+    SQ_TRY(decode_streams(tools, d->src + at, h->chunk_bytes - at, streams, scratch->block.data, size, err));
+    if (d->bytes_shuffled)
+        sq_unshuffle(h->typesize, size, scratch->block.data, to);
+    else
+        sq_bitunshuffle(h->typesize, size, scratch->block.data, to);
+    return 0;
+}
+
+/* What of block `index` is wanted. */
+static int decode_block(void *user, size_t index, unsigned worker, struct squall_error *err)
+{
+    const struct decoding *d = user;
+    struct sq_codec_scratch *scratch = sq_codec_worker_scratch(d->scratch, worker);
+    struct tools tools;
+    SQ_TRY(take_tools(d, scratch, &tools, err));
+    index += d->first_block;
+    size_t begin_at = index * d->h.block_bytes, size = d->h.decoded_bytes - begin_at;
+    if (size > d->h.block_bytes)
+        size = d->h.block_bytes;
+    if (begin_at >= d->from && begin_at + size <= d->end)
+        return decode_block_to(d, &tools, scratch, index, d->dst + (begin_at - d->from), size, err);
+    SQ_TRY(decode_block_to(d, &tools, scratch, index, d->scratch->whole.data, size, err));
+    size_t from = begin_at < d->from ? d->from : begin_at;
+    size_t end = begin_at + size < d->end ? begin_at + size : d->end;
+    memcpy(d->dst + (from - d->from), d->scratch->whole.data + (from - begin_at), end - from);
+    return 0;
+}
+
+static int decode_blocks(struct decoding *d, unsigned threads, size_t count, struct squall_error *err)
+{
+    bool shuffled = d->bytes_shuffled || d->bits_shuffled;
+    if (threads > count)
+        threads = (unsigned)count;
+    if (threads == 0)
+        threads = 1;
+    SQ_TRY(sq_codec_helpers_ready(d->scratch, threads, err));
+    for (unsigned i = 0; i < threads && shuffled; i++)
+        SQ_TRY(sq_codec_reserve(&sq_codec_worker_scratch(d->scratch, i)->block, d->h.block_bytes, err));
+    return sq_parallel(threads, count, decode_block, d, err);
 }
 
 static int decode_by_libblosc(const struct header *h, const uint8_t *src, uint8_t *dst, struct squall_error *err)
@@ -157,32 +212,65 @@ static int decode_by_libblosc(const struct header *h, const uint8_t *src, uint8_
     return 0;
 }
 
+/* The header → whether the chunk is decoded by ours; else (*ret_done) what there was to do for bytes [from, end) has been done. */
+static int decode_simple(struct decoding *d, size_t src_size, bool *ret_done, struct squall_error *err)
+{
+    enum sq_blosc_format format = (enum sq_blosc_format)(d->h.flags >> 5);
+    *ret_done = true;
+    if (d->h.flags & SQ_BLOSC_COPIED) {
+        if (d->h.decoded_bytes != src_size - SQ_BLOSC_HEADER_BYTES)
+            return damaged(err, "the header's sizes contradict each other");
+        memcpy(d->dst, d->src + SQ_BLOSC_HEADER_BYTES + d->from, d->end - d->from);
+        return 0;
+    }
+    *ret_done = d->h.decoded_bytes == 0;
+    if (*ret_done || format == SQ_BLOSC_ZSTD || format == SQ_BLOSC_LZ4 || format == SQ_BLOSC_ZLIB)
+        return 0;
+    *ret_done = true;
+    if (d->from == 0 && d->end == d->h.decoded_bytes)
+        return decode_by_libblosc(&d->h, d->src, d->dst, err);
+    SQ_TRY(sq_codec_reserve(&d->scratch->whole, d->h.decoded_bytes, err));
+    SQ_TRY(decode_by_libblosc(&d->h, d->src, d->scratch->whole.data, err));
+    memcpy(d->dst, d->scratch->whole.data + d->from, d->end - d->from);
+    return 0;
+}
+
 static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                   uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
-    (void)stage, (void)threads;
-    struct header h = {0};
-    SQ_TRY(read_header(src, src_size, &h, err));
-    if (h.decoded_bytes > capacity)
+    (void)stage;
+    struct decoding d = {.src = src, .dst = dst, .scratch = scratch};
+    bool is_done;
+    SQ_TRY(read_header(src, src_size, &d.h, err));
+    if (d.h.decoded_bytes > capacity)
         return SQ_STAGE_NO_ROOM;
-    struct tools tools = {.format = (enum sq_blosc_format)(h.flags >> 5)};
-    if (h.flags & SQ_BLOSC_COPIED) {
-        if (h.decoded_bytes != src_size - SQ_BLOSC_HEADER_BYTES)
-            return damaged(err, "the header's sizes contradict each other");
-        memcpy(dst, src + SQ_BLOSC_HEADER_BYTES, h.decoded_bytes);
-    } else if (h.decoded_bytes == 0) {
-        ;
-    } else if (tools.format == SQ_BLOSC_ZSTD || tools.format == SQ_BLOSC_LZ4 || tools.format == SQ_BLOSC_ZLIB) {
-        if (tools.format == SQ_BLOSC_ZSTD && !(tools.zstd = sq_codec_zstd_decoder(scratch, err)))
-            return SQUALL_ENOMEM;
-        if (tools.format == SQ_BLOSC_ZLIB && !(tools.inflater = sq_codec_inflater(scratch, err)))
-            return SQUALL_ENOMEM;
-        SQ_TRY(decode_blocks(&h, &tools, scratch, src, dst, err));
-    } else {
-        SQ_TRY(decode_by_libblosc(&h, src, dst, err));
+    d.end = d.h.decoded_bytes;
+    SQ_TRY(decode_simple(&d, src_size, &is_done, err));
+    if (!is_done) {
+        SQ_TRY(begin(&d, err));
+        SQ_TRY(decode_blocks(&d, threads, d.block_count, err));
     }
-    *ret_size = h.decoded_bytes;
+    *ret_size = d.h.decoded_bytes;
     return 0;
+}
+
+static int decode_range(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size,
+                        size_t chunk_bytes, size_t from_bytes, size_t count_bytes, uint8_t *dst, struct squall_error *err)
+{
+    (void)stage;
+    struct decoding d = {.src = src, .dst = dst, .scratch = scratch, .from = from_bytes, .end = from_bytes + count_bytes};
+    bool is_done;
+    SQ_TRY(read_header(src, src_size, &d.h, err));
+    if (d.h.decoded_bytes != chunk_bytes)
+        return sq_error(err, SQUALL_ECORRUPT, "blosc: the chunk decodes to %u bytes, the array's have %zu; %s", d.h.decoded_bytes,
+                        chunk_bytes, "the file is damaged or from another array");
+    SQ_TRY(decode_simple(&d, src_size, &is_done, err));
+    if (is_done || count_bytes == 0)
+        return 0;
+    SQ_TRY(begin(&d, err));
+    SQ_TRY(sq_codec_reserve(&scratch->whole, d.h.block_bytes, err));
+    d.first_block = from_bytes / d.h.block_bytes;
+    return decode_blocks(&d, 1, (d.end - 1) / d.h.block_bytes - d.first_block + 1, err);
 }
 
 static size_t bound(const struct sq_stage *stage, size_t src_size)
@@ -197,6 +285,7 @@ const struct sq_stage_ops sq_stage_blosc = {.name = "blosc",
                                             .limit_bytes = SQ_BLOSC_CHUNK_BYTES_MAX,
                                             .bind = bind,
                                             .decode = decode,
+                                            .decode_range = decode_range,
                                             .decoded_size = decoded_size,
                                             .bound = bound,
                                             .encode = sq_blosc_encode};

@@ -307,6 +307,62 @@ static void greedy_search_is_read_by_libblosc_and_the_same_on_any_threads(void *
     sq_codec_scratch_free(scratch);
 }
 
+/* Any part, from any chunk that libblosc makes, on any number of threads, is that part of the whole. */
+static void ranges_and_threads_give_what_the_whole_has(void **state)
+{
+    (void)state;
+    static const char *const cnames[] = {"zstd", "lz4", "lz4hc", "zlib", "blosclz"};
+    struct sq_codec_scratch *scratch = sq_codec_scratch_new();
+    struct sq_codec_chain *chain = chain_of("blosc", SQUALL_UINT8);
+    assert_true(sq_codec_chain_has_range(chain));
+    for (unsigned round = 0; round < 120; round++) {
+        size_t size = random_bits() % 400000, typesize = (size_t)1 << random_bits() % 5;
+        uint8_t *bytes = make_bytes((enum content)(round % CONTENT_COUNT), size), *chunk = malloc(size + BLOSC_MAX_OVERHEAD);
+        int chunk_size = blosc_compress_ctx(round % 7 ? 5 : 0, (int)(round % 3), typesize, size, bytes, chunk, size + BLOSC_MAX_OVERHEAD,
+                                            cnames[round % 5], round % 4 ? 20000 : 0, 1);
+        assert_true(chunk_size > 0);
+        chunk = realloc(chunk, (size_t)chunk_size);
+        uint8_t *back = malloc(size + 1);
+        for (unsigned threads = 2; threads < 5; threads++) {
+            memset(back, 0, size);
+            assert_int_equal(sq_codec_decode(chain, scratch, threads, chunk, (size_t)chunk_size, back, size, NULL), 0);
+            assert_memory_equal(back, bytes, size);
+        }
+        for (unsigned i = 0; i < 20; i++) {
+            size_t from = random_bits() % (size + 1), count = random_bits() % (size - from + 1);
+            uint8_t *part = malloc(count + !count);
+            assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, (size_t)chunk_size, size, from, count, part, NULL), 0);
+            assert_memory_equal(part, bytes + from, count);
+            free(part);
+        }
+        assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, (size_t)chunk_size, size, size, 1, back, NULL), SQUALL_EINVAL);
+        assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, (size_t)chunk_size, size + 1, 0, 1, back, NULL), SQUALL_ECORRUPT);
+        free(bytes), free(chunk), free(back);
+    }
+    sq_codec_chain_free(chain);
+    sq_codec_scratch_free(scratch);
+}
+
+static void ranges_of_other_chains_are_parts_too(void **state)
+{
+    (void)state;
+    enum { BYTES = 5000 };
+    struct sq_codec_scratch *scratch = sq_codec_scratch_new();
+    uint8_t *bytes = make_bytes(SMOOTH, BYTES), part[100];
+    for (unsigned s = 0; s < SPEC_COUNT; s++) {
+        struct sq_codec_chain *chain = chain_of(specs[s], SQUALL_FLOAT32);
+        size_t size;
+        uint8_t *chunk = encoded(chain, scratch, 1, bytes, BYTES, &size);
+        assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, size, BYTES, 1234, 100, part, NULL), 0);
+        assert_memory_equal(part, bytes + 1234, 100);
+        assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, size - 1, BYTES, 1234, 100, part, NULL), SQUALL_ECORRUPT);
+        free(chunk);
+        sq_codec_chain_free(chain);
+    }
+    free(bytes);
+    sq_codec_scratch_free(scratch);
+}
+
 static void shuffles_equal_their_definition_with_and_without_wide_registers(void **state)
 {
     (void)state;
@@ -592,7 +648,8 @@ static void flipped_bytes_do_no_harm(void **state)
             size_t at = round < 64 ? round % size : random_bits() % size;
             uint8_t old = chunk[at];
             chunk[at] = round % 3 == 0 ? 0xff : (uint8_t)random_bits();
-            refused += sq_codec_decode(chain, scratch, 1, chunk, size, back, BYTES, NULL) != 0;
+            refused += sq_codec_decode(chain, scratch, 1 + round % 2, chunk, size, back, BYTES, NULL) != 0;
+            (void)!sq_codec_decode_range(chain, scratch, chunk, size, BYTES, 7000, 100, back, NULL);
             chunk[at] = old;
         }
         check_decodes(chain, scratch, chunk, size, bytes, BYTES);
@@ -877,6 +934,8 @@ int main(void)
         cmocka_unit_test(data_at_the_edge_of_compressible_is_libblosc_byte_for_byte),
         cmocka_unit_test(all_of_libblosc_is_read),
         cmocka_unit_test(greedy_search_is_read_by_libblosc_and_the_same_on_any_threads),
+        cmocka_unit_test(ranges_and_threads_give_what_the_whole_has),
+        cmocka_unit_test(ranges_of_other_chains_are_parts_too),
         cmocka_unit_test(shuffles_equal_their_definition_with_and_without_wide_registers),
         cmocka_unit_test(zstd_frames_of_every_kind_are_read),
         cmocka_unit_test(gzip_members_and_padding_are_read),

@@ -10,8 +10,32 @@
 #include <string.h>
 
 const struct sq_stage_ops *const sq_all_stages[] = {
-    &sq_stage_blosc,     &sq_stage_zstd,      &sq_stage_gzip,       &sq_stage_zlib,  &sq_stage_lz4,      &sq_stage_crc32c,
-    &sq_stage_transpose, &sq_stage_vlen_utf8, &sq_stage_vlen_bytes, &sq_stage_bytes, &sq_stage_sharding, NULL,
+    &sq_stage_blosc,
+    &sq_stage_zstd,
+    &sq_stage_gzip,
+    &sq_stage_zlib,
+    &sq_stage_lz4,
+    &sq_stage_bz2,
+    &sq_stage_shuffle,
+    &sq_stage_crc32c,
+    &sq_stage_crc32,
+    &sq_stage_adler32,
+    &sq_stage_fletcher32,
+    &sq_stage_bytes,
+    &sq_stage_vlen_utf8,
+    &sq_stage_vlen_bytes,
+    &sq_stage_packbits,
+    &sq_stage_sharding,
+    &sq_stage_transpose,
+    &sq_stage_bitround,
+    &sq_stage_delta,
+    &sq_stage_fixedscaleoffset,
+    &sq_stage_quantize,
+    &sq_stage_astype,
+    &sq_stage_packbits_numcodecs,
+    &sq_stage_scale_offset,
+    &sq_stage_cast_value,
+    NULL,
 };
 
 static const char NUMCODECS[] = "numcodecs.";

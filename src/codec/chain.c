@@ -179,8 +179,11 @@ static int undo(const struct sq_codec_chain *chain, struct sq_codec_scratch *scr
 static unsigned stages_in_place(const struct sq_codec_chain *chain)
 {
     unsigned i = 0;
-    while (i < chain->stage_count && (chain->stages[i].decode_copies || chain->stages[i].ops->decode_in_place))
-        i++;
+    for (; i < chain->stage_count; i++) {
+        const struct sq_stage *stage = &chain->stages[i];
+        if (!stage->decode_copies && (!stage->ops->decode_in_place || stage->resizes))
+            break;
+    }
     return i;
 }
 

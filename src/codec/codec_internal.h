@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <zstd.h>
 
-enum { SQ_STAGE_OPTIONS_MAX = 6 };
+enum { SQ_STAGE_OPTIONS_MAX = 6 }; /* what a stage derives from them included */
 
 /* One setting of a codec: a number within a range, or (where `words` is set) one of some words, or a truth (range 0 to 1). */
 struct sq_stage_option {
@@ -43,6 +43,7 @@ struct sq_stage {
     struct sq_json *configuration; /* as the metadata gave it, where options are not all of it; NULL: they are */
     bool decode_copies;            /* what comes out of decode (encode) is what went in: nothing to do */
     bool encode_copies;
+    bool resizes; /* elements change their size: decode_in_place does not serve */
 };
 
 /* decode: more comes out than there is room for. Not an error of its own: the chain knows what to make of it. */
@@ -88,8 +89,10 @@ struct sq_stage_ops {
                         size_t chunk_bytes, size_t from_bytes, size_t count_bytes, uint8_t *dst, struct squall_error *err);
 };
 
-extern const struct sq_stage_ops sq_stage_blosc, sq_stage_bytes, sq_stage_crc32c, sq_stage_gzip, sq_stage_lz4, sq_stage_sharding,
-    sq_stage_transpose, sq_stage_vlen_bytes, sq_stage_vlen_utf8, sq_stage_zlib, sq_stage_zstd;
+extern const struct sq_stage_ops sq_stage_adler32, sq_stage_astype, sq_stage_bitround, sq_stage_blosc, sq_stage_bytes, sq_stage_bz2,
+    sq_stage_cast_value, sq_stage_crc32, sq_stage_crc32c, sq_stage_delta, sq_stage_fixedscaleoffset, sq_stage_fletcher32, sq_stage_gzip,
+    sq_stage_lz4, sq_stage_packbits, sq_stage_packbits_numcodecs, sq_stage_quantize, sq_stage_scale_offset, sq_stage_sharding,
+    sq_stage_shuffle, sq_stage_transpose, sq_stage_vlen_bytes, sq_stage_vlen_utf8, sq_stage_zlib, sq_stage_zstd;
 
 /* A buffer that only grows; what it held is lost when it does. */
 struct sq_codec_buffer {

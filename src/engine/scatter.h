@@ -5,6 +5,7 @@
 #ifndef SQ_ENGINE_SCATTER_H
 #define SQ_ENGINE_SCATTER_H
 
+#include "base/half.h"
 #include "squall/array.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,10 +30,6 @@ bool sq_scatter_cast(enum squall_type src_type, const void *src, size_t src_row_
 
 /* The greatest finite value of a float or integer type, as double (float16: 65504). */
 double sq_type_greatest(enum squall_type type);
-
-/* IEEE 754 binary16, bit by bit: to nearest even, NaN quiet with the top of its payload. */
-uint16_t sq_half_from_float(float value);
-float sq_half_to_float(uint16_t half);
 
 /*
  * Block means: dst[r][c] = mean of the values of src's fy × fx block that are not NaN (NaN where all are); blocks at the end may be

@@ -16,6 +16,12 @@ struct sq_axis {
     uint64_t edge_count;
 };
 
+/* How many chunks; of a dimension without elements 0. */
+static inline uint64_t sq_axis_count(const struct sq_axis *axis)
+{
+    return axis->edges ? axis->edge_count - 1 : axis->length ? (axis->length - 1) / axis->chunk + 1 : 0;
+}
+
 /* The chunk that element `index` (below length) lies in. */
 static inline uint64_t sq_axis_chunk_of(const struct sq_axis *axis, uint64_t index)
 {

@@ -22,6 +22,15 @@ static const struct zarr_array *zarr_array(const struct squall_array *a)
     return (const struct zarr_array *)a;
 }
 
+/* Chunks of a rectilinear grid in C order: which one, so that decode can tell its shape. */
+static uint64_t number_of(const struct squall_array *a, const uint64_t *chunk)
+{
+    uint64_t number = 0;
+    for (unsigned d = 0; d < a->info.rank; d++)
+        number = number * sq_axis_count(&a->grid[d]) + chunk[d];
+    return number;
+}
+
 static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
 {
     const struct sq_zarr_array *z = zarr_array(a)->description;
@@ -30,6 +39,8 @@ static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq
     if (!path)
         return sq_error_memory(err, strlen(z->folder));
     *ret = (struct sq_location){.state = SQ_CHUNK_PRESENT, .path = path, .size_bytes = UINT64_MAX};
+    if (z->codec_list)
+        ret->param = number_of(a, chunk);
     return 0;
 }
 
@@ -56,12 +67,34 @@ static void *scratch_new(const struct squall_array *a)
     return sq_codec_scratch_new();
 }
 
+static void chain_cleanup(struct sq_codec_chain **chain)
+{
+    sq_codec_chain_free(*chain);
+}
+
+/* The codecs for a chunk of a rectilinear grid, which depend on its shape; NULL where that is the one that they are bound to. */
+static int bind_own(const struct squall_array *a, uint64_t number, struct sq_codec_chain **ret, struct squall_error *err)
+{
+    const struct sq_zarr_array *z = zarr_array(a)->description;
+    uint64_t shape[SQUALL_RANK_MAX];
+    bool same = true;
+    for (unsigned d = a->info.rank; d-- > 0;) {
+        const uint64_t count = sq_axis_count(&a->grid[d]);
+        shape[d] = sq_axis_extent(&a->grid[d], number % count);
+        same = same && shape[d] == z->chunks[d];
+        number /= count;
+    }
+    return same ? 0 : sq_zarr_bind_chunk(z, shape, ret, err);
+}
+
 static int decode(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
                   size_t size, void *dst, size_t dst_size, struct squall_error *err)
 {
-    (void)where;
     const struct sq_zarr_array *z = zarr_array(a)->description;
-    const struct sq_codec_chain *codecs = a->shard ? a->shard->inner : z->codecs;
+    __attribute__((cleanup(chain_cleanup))) struct sq_codec_chain *own = NULL;
+    if (z->codec_list)
+        SQ_TRY(bind_own(a, where->param, &own, err));
+    const struct sq_codec_chain *codecs = own ? own : a->shard ? a->shard->inner : z->codecs;
     if (z->dtype.type == SQUALL_STRING)
         return sq_codec_decode_strings(codecs, scratch, bytes, size, dst, dst_size / sizeof(char *), err);
     return sq_codec_decode(codecs, scratch, threads, bytes, size, dst, dst_size, err);
@@ -149,6 +182,14 @@ static uint64_t decoded_id(const struct sq_zarr_array *z)
     return id.low ? id.low : 1;
 }
 
+static struct sq_axis *rectilinear_grid(const struct sq_zarr_array *z)
+{
+    struct sq_axis *grid = sq_alloc(z->rank, sizeof *grid);
+    for (unsigned d = 0; grid && d < z->rank; d++)
+        grid[d] = (struct sq_axis){z->shape[d], z->chunks[d], z->edges[d], z->edge_counts[d]};
+    return grid;
+}
+
 static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *description, struct squall_error *err)
 {
     struct zarr_array *z = sq_alloc_zero(1, sizeof *z);
@@ -165,7 +206,7 @@ static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *desc
     }
     const bool variable = sq_type_is_variable(description->dtype.type);
     const struct sq_codec_chain *codecs = description->codecs;
-    if (codecs && (z->base.shard = sq_codec_chain_shard(codecs)))
+    if (codecs && !description->codec_list && (z->base.shard = sq_codec_chain_shard(codecs))) /* shards of one shape */
         codecs = z->base.shard->inner;
     z->base.plain = !variable && codecs && sq_codec_chain_is_plain(codecs);
     z->base.has_range = !variable && codecs && sq_codec_chain_has_range(codecs);
@@ -187,6 +228,10 @@ static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *desc
         .fill_value = z->fill_value ? z->fill_value : "null",
         .unsupported = description->unsupported,
     };
+    if (description->codec_list && !(z->base.grid = rectilinear_grid(description))) {
+        array_free(&z->base);
+        return sq_error_memory(err, sizeof *z->base.grid);
+    }
     return sq_dataset_add(ds, &z->base, err);
 }
 

@@ -17,6 +17,7 @@
 
 #define SIZED(name, bytes)      "{\"name\":\"" name "\",\"configuration\":{\"length_bytes\":" bytes "}}"
 #define TIME(name, unit, scale) "{\"name\":\"numpy." name "\",\"configuration\":{\"unit\":\"" unit "\",\"scale_factor\":" scale "}}"
+#define RECTILINEAR(axes)       "{\"name\":\"rectilinear\",\"configuration\":{\"kind\":\"inline\",\"chunk_shapes\":" axes "}}"
 #define STRUCT(fields)          "{\"name\":\"struct\",\"configuration\":{\"fields\":[" fields "]}}"
 
 static struct squall_context context = {.threads = 1, .memory_bytes = 1 << 30};
@@ -275,7 +276,9 @@ static void what_is_not_read_is_named(void **state)
         {3, "data_type", STRUCT("{\"name\":\"a\",\"data_type\":\"string\"}"), "unsupported data type: a structure with string"},
         {3, "data_type", STRUCT("{\"name\":\"a\",\"data_type\":\"int4\"}"), "unsupported data type: a structure with int4"},
         {3, "data_type", STRUCT("{\"name\":\"a\",\"data_type\":\"new\"}"), "unsupported data type new"},
-        {3, "chunk_grid", "{\"name\":\"rectilinear\",\"configuration\":{}}", "unsupported chunk grid rectilinear"},
+        {3, "chunk_grid", "{\"name\":\"rectilinear\",\"configuration\":{\"kind\":\"file\"}}",
+         "unsupported chunk grid rectilinear of kind file"},
+        {3, "chunk_grid", "{\"name\":\"hexagonal\"}", "unsupported chunk grid hexagonal"},
         {3, "chunk_key_encoding", "{\"name\":\"fancy\"}", "unsupported chunk key encoding fancy"},
         {3, "codecs", "[{\"name\":\"zfp\",\"configuration\":{}}]", "unsupported codec zfp"},
         {3, "codecs", "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},{\"name\":\"numcodecs.pcodec\"}]",
@@ -334,6 +337,50 @@ static void what_may_be_ignored_is(void **state)
     }
 }
 
+static void rectilinear_grids_are_expanded(void **state)
+{
+    (void)state;
+    const struct {
+        const char *axes;
+        uint64_t chunks[2], edges[2][8]; /* edges all 0: regular */
+    } cases[] = {
+        {RECTILINEAR("[4,[1,2,3]]"), {4, 3}, {{0}, {0, 1, 3, 6}}},
+        {RECTILINEAR("[[4],[[1,3],3]]"), {4, 3}, {{0}, {0, 1, 2, 3, 6}}},
+        {RECTILINEAR("[[[2,2]],[[3,1000000000000],7]]"), {2, 3}, {{0}, {0}}},
+        {RECTILINEAR("[[1,9,9],[4,4,4]]"), {9, 4}, {{0, 1, 10}, {0}}}, /* chunks behind the array hold nothing */
+        {GRID("[[3,1],4]"), {3, 4}, {{0, 3, 4}, {0}}},                 /* zarr-python 3.2 */
+        {RECTILINEAR("[[9223372036854775807],[1,9223372036854775807]]"), {INT64_MAX, INT64_MAX}, {{0}, {0, 1, UINT64_C(1) << 63}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sq_zarr_array a;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        SQ_CLEANUP_FREE char *text = v3_document("chunk_grid", cases[i].axes);
+        if (parse_array(3, text, NULL, &a, &err))
+            fail_msg("%s: %s", text, err.message);
+        for (unsigned d = 0; d < 2; d++) {
+            assert_true(a.chunks[d] == cases[i].chunks[d]);
+            assert_int_equal(a.edges[d] != NULL, cases[i].edges[d][1] != 0);
+            for (uint64_t k = 0; k < a.edge_counts[d]; k++)
+                assert_true(a.edges[d][k] == cases[i].edges[d][k]);
+            assert_true(!a.edges[d] || a.edges[d][a.edge_counts[d] - 1] >= a.shape[d]);
+        }
+        sq_zarr_array_done(&a);
+    }
+}
+
+/* A few bytes of JSON must not become gigabytes of edges. */
+static void runs_of_very_many_chunks_are_refused(void **state)
+{
+    (void)state;
+    struct sq_zarr_array a;
+    const char *text = "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[9000000000000000000],\"data_type\":\"int8\",\"fill_value\":0,"
+                       "\"chunk_key_encoding\":\"default\",\"codecs\":[\"bytes\"],"
+                       "\"chunk_grid\":" RECTILINEAR("[[2,[1,9000000000000000000]]]") "}";
+    assert_int_equal(parse_array(3, text, NULL, &a, NULL), 0);
+    assert_string_equal(a.unsupported, "unsupported chunk grid: more than 1048576 chunks along a dimension");
+    sq_zarr_array_done(&a);
+}
+
 static void damaged_documents_are_refused(void **state)
 {
     (void)state;
@@ -367,6 +414,14 @@ static void damaged_documents_are_refused(void **state)
         {3, "chunk_grid", NULL, "its chunk grid has no name"},
         {3, "chunk_grid", GRID("[0,4]"), "its chunks have length 0 along dimension 1"},
         {3, "chunk_grid", "{\"name\":\"regular\"}", "its chunk shape is no list"},
+        {3, "chunk_grid", RECTILINEAR("[4]"), "its chunk grid does not list chunks for each of 2 dimensions"},
+        {3, "chunk_grid", RECTILINEAR("[4,0]"), "dimension 2 is neither a length above 0 nor a list"},
+        {3, "chunk_grid", RECTILINEAR("[4,[3,2]]"), "dimension 2: its chunks have 5 elements, the array 6"},
+        {3, "chunk_grid", RECTILINEAR("[4,[3,0,3]]"), "dimension 2: entry 2 is neither"},
+        {3, "chunk_grid", RECTILINEAR("[4,[[3,-2]]]"), "dimension 2: entry 1 is neither"},
+        {3, "chunk_grid", RECTILINEAR("[4,[[3,2,1]]]"), "dimension 2: entry 1 is neither"},
+        {3, "chunk_grid", RECTILINEAR("[4,[[[3,2],1]]]"), "dimension 2: entry 1 is neither"},
+        {3, "chunk_grid", RECTILINEAR("[4,[1.5,6]]"), "dimension 2: entry 1 is neither"},
         {3, "chunk_key_encoding", NULL, "its chunk key encoding has no name"},
         {3, "chunk_key_encoding", "{\"name\":\"default\",\"configuration\":{\"separator\":\"..\"}}", "neither / nor ."},
         {3, "chunk_key_encoding", "{\"name\":\"default\",\"configuration\":{\"separator\":7}}", "neither / nor ."},
@@ -839,6 +894,47 @@ static void edge_chunks_and_missing_chunks_are_read(void **state)
     squall_dataset_close(ds);
 }
 
+/* 3 × 5 in rows of 1 and 2, columns of 2 and 3, the second of them transposed on disk. */
+static void chunks_of_a_rectilinear_grid_have_their_own_shapes(void **state)
+{
+    (void)state;
+    static const char *const CODECS[] = {
+        "[\"bytes\"]",
+        "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}},\"bytes\"]",
+    };
+    static const struct {
+        const char *path;
+        uint8_t plain[6], transposed[6];
+        size_t size;
+    } chunks[] = {
+        {"edges/c/0/0", {1, 2}, {1, 2}, 2},
+        {"edges/c/0/1", {3, 4, 5}, {3, 4, 5}, 3},
+        {"edges/c/1/0", {11, 12, 21, 22}, {11, 21, 12, 22}, 4},
+        {"edges/c/1/1", {13, 14, 15, 23, 24, 25}, {13, 23, 14, 24, 15, 25}, 6},
+    };
+    const uint8_t expected[15] = {1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 21, 22, 23, 24, 25};
+    for (size_t transposed = 0; transposed < 2; transposed++) {
+        SQ_CLEANUP_FREE char *text = sq_format("{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[3,5],\"data_type\":\"uint8\","
+                                               "\"fill_value\":0,\"chunk_key_encoding\":\"default\",\"codecs\":%s,\"chunk_grid\":%s}",
+                                               CODECS[transposed], RECTILINEAR("[[1,2],[2,3]]"));
+        put_file("edges/zarr.json", text);
+        for (size_t i = 0; i < 4; i++)
+            put_bytes(chunks[i].path, transposed ? chunks[i].transposed : chunks[i].plain, chunks[i].size);
+        struct squall_dataset *ds = opened("edges");
+        squall_array *a = squall_dataset_array_at(ds, 0);
+        struct squall_error err = SQUALL_ERROR_INIT;
+        uint8_t values[15];
+        struct squall_selection s = squall_selection_all(a);
+        if (squall_array_read(a, &s, values, NULL, &err))
+            fail_msg("%s", err.message);
+        assert_memory_equal(values, expected, sizeof expected);
+        s = (struct squall_selection){{1, 1}, {2, 2}, {1, 3}};
+        assert_int_equal(squall_array_read(a, &s, values, NULL, NULL), 0);
+        assert_memory_equal(values, ((uint8_t[]){12, 15, 22, 25}), 4);
+        squall_dataset_close(ds);
+    }
+}
+
 static void a_chunk_that_cannot_be_read_is_no_missing_one(void **state)
 {
     (void)state;
@@ -947,6 +1043,8 @@ int main(void)
         cmocka_unit_test(objects_are_texts_or_bytes_by_their_filter),
         cmocka_unit_test(what_is_not_read_is_named),
         cmocka_unit_test(what_may_be_ignored_is),
+        cmocka_unit_test(rectilinear_grids_are_expanded),
+        cmocka_unit_test(runs_of_very_many_chunks_are_refused),
         cmocka_unit_test(damaged_documents_are_refused),
         cmocka_unit_test(an_empty_dimension_may_have_chunks_of_length_zero),
         cmocka_unit_test(chunks_of_order_f_are_columns),
@@ -966,6 +1064,7 @@ int main(void)
         cmocka_unit_test(keys_cannot_leave_the_store),
         cmocka_unit_test(links_in_circles_end),
         cmocka_unit_test(edge_chunks_and_missing_chunks_are_read),
+        cmocka_unit_test(chunks_of_a_rectilinear_grid_have_their_own_shapes),
         cmocka_unit_test(a_chunk_that_cannot_be_read_is_no_missing_one),
         cmocka_unit_test(texts_of_fixed_length_stay_as_they_are),
         cmocka_unit_test(every_failed_allocation_of_an_opening_is_an_error),

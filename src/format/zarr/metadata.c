@@ -19,8 +19,11 @@ void sq_zarr_array_done(struct sq_zarr_array *a)
     sq_free(a->folder);
     sq_free(a->type_name);
     sq_free(a->numpy_type);
-    for (unsigned d = 0; d < SQUALL_RANK_MAX; d++)
+    for (unsigned d = 0; d < SQUALL_RANK_MAX; d++) {
         sq_free(a->dims[d]);
+        sq_free(a->edges[d]);
+    }
+    sq_json_free(a->codec_list);
     sq_json_free(a->attributes);
     sq_json_free(a->fill_value);
     sq_zarr_fill_done(a->dtype.type, a->fill);

@@ -35,6 +35,8 @@ int sq_zarr_set_type(struct sq_zarr_array *a, int status, const struct sq_zarr_t
                      struct squall_error *err) SQUALL_CHECK;
 int sq_zarr_set_fill(struct sq_zarr_array *a, const struct sq_zarr_type *type, const struct sq_json *value,
                      struct squall_error *err) SQUALL_CHECK;
+/* v3's chunk_grid: chunks, and edges where it is rectilinear. */
+int sq_zarr_parse_grid(const struct sq_json *grid, struct sq_zarr_array *a, struct squall_error *err) SQUALL_CHECK;
 /* Chunk lengths checked against the shape, and the size of a chunk against what can be. */
 int sq_zarr_check_chunks(struct sq_zarr_array *a, struct squall_error *err) SQUALL_CHECK;
 /* What the array's codecs encode; points into a. */

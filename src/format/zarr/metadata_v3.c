@@ -27,22 +27,6 @@ static int parse_type_and_fill(const struct sq_json *document, struct sq_zarr_ar
     return status;
 }
 
-static int parse_grid(const struct sq_json *grid, struct sq_zarr_array *a, struct squall_error *err)
-{
-    const char *name = sq_zarr_extension_name(grid);
-    unsigned rank;
-    if (!name)
-        return sq_error(err, SQUALL_ECORRUPT, "its chunk grid has no name");
-    if (strcmp(name, "regular") != 0) {
-        memcpy(a->chunks, a->shape, sizeof a->chunks);
-        return sq_zarr_unsupported(a, err, "unsupported chunk grid %s", name);
-    }
-    SQ_TRY(sq_zarr_parse_lengths(sq_zarr_configured(grid, "chunk_shape"), "its chunk shape", &rank, a->chunks, err));
-    if (rank != a->rank)
-        return sq_error(err, SQUALL_ECORRUPT, "its chunks have %u dimensions, the array has %u", rank, a->rank);
-    return 0;
-}
-
 static int parse_key_encoding(const struct sq_json *encoding, struct sq_zarr_array *a, struct squall_error *err)
 {
     const char *name = sq_zarr_extension_name(encoding);
@@ -79,24 +63,53 @@ static int name_codecs(const struct sq_json *codecs, struct sq_zarr_array *a, st
     return a->codec_names ? 0 : sq_error_memory(err, count);
 }
 
+static bool has_edges(const struct sq_zarr_array *a)
+{
+    for (unsigned d = 0; d < a->rank; d++)
+        if (a->edges[d])
+            return true;
+    return false;
+}
+
 static int bind_codecs(const struct sq_json *codecs, struct sq_zarr_array *a, struct squall_error *err)
 {
     struct squall_error reason = SQUALL_ERROR_INIT;
     struct sq_codec_chain *chain = NULL;
     if (a->unsupported)
         return 0;
+    if (has_edges(a))
+        a->codec_list = sq_json_share(codecs);
     const struct sq_codec_chunk chunk = sq_zarr_codec_chunk(a);
     int status = sq_codec_chain_bind_v3(codecs, &chunk, &chain, &reason);
     return sq_zarr_set_codecs(a, status, chain, &reason, err);
 }
 
+int sq_zarr_bind_chunk(const struct sq_zarr_array *a, const uint64_t *chunk_shape, struct sq_codec_chain **ret, struct squall_error *err)
+{
+    struct sq_codec_chunk chunk = sq_zarr_codec_chunk(a);
+    chunk.shape = chunk_shape;
+    return sq_codec_chain_bind_v3(a->codec_list, &chunk, ret, err);
+}
+
+/* The first that must be understood; NULL: none. */
+static const struct sq_json *first_transformer(const struct sq_json *transformers)
+{
+    bool must_understand;
+    for (size_t i = 0; i < sq_json_count(transformers); i++) {
+        const struct sq_json *t = sq_json_at(transformers, i);
+        if (!sq_json_bool(sq_json_get(t, "must_understand"), &must_understand) || must_understand)
+            return t;
+    }
+    return NULL;
+}
+
 /* Anything that stands between codecs and store, or that must be understood: the bytes may mean something else. */
 static int check_extensions(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
 {
-    const struct sq_json *transformers = sq_json_get(document, "storage_transformers");
+    const struct sq_json *transformer = first_transformer(sq_json_get(document, "storage_transformers"));
     const char *unknown = sq_zarr_unknown_member(document, KNOWN_MEMBERS);
-    if (sq_json_count(transformers) > 0) {
-        const char *name = sq_zarr_extension_name(sq_json_at(transformers, 0));
+    if (transformer) {
+        const char *name = sq_zarr_extension_name(transformer);
         SQ_TRY(sq_zarr_unsupported(a, err, "unsupported storage transformer %s", name ? name : "without a name"));
     }
     return unknown ? sq_zarr_unsupported(a, err, "unsupported extension %s", unknown) : 0;
@@ -108,7 +121,7 @@ int sq_zarr_parse_v3(const struct sq_json *document, struct sq_zarr_array *a, st
     a->version = 3;
     SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "shape"), "its shape", &a->rank, a->shape, err));
     SQ_TRY(parse_type_and_fill(document, a, err));
-    SQ_TRY(parse_grid(sq_json_get(document, "chunk_grid"), a, err));
+    SQ_TRY(sq_zarr_parse_grid(sq_json_get(document, "chunk_grid"), a, err));
     SQ_TRY(parse_key_encoding(sq_json_get(document, "chunk_key_encoding"), a, err));
     SQ_TRY(sq_zarr_set_attributes(a, sq_json_get(document, "attributes"), err));
     SQ_TRY(sq_zarr_set_dims(a, sq_json_get(document, "dimension_names"), err));

@@ -19,14 +19,17 @@ struct sq_zarr_array {
     char *numpy_type; /* struct squall_array_info's; "|V0" where the type is unsupported */
     unsigned rank;
     uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX]; /* lengths within int64; chunks ≥ 1 */
-    char *dims[SQUALL_RANK_MAX];                              /* "" where it has no name */
-    char separator;                                           /* of chunk keys: '/' or '.' */
-    bool default_encoding;                                    /* keys begin with "c" (v3 default), else v2's */
-    struct sq_json *attributes;                               /* object, without v2's _ARRAY_DIMENSIONS */
-    struct sq_json *fill_value;                               /* as written; NULL: none */
-    void *fill;                                               /* one element in memory; NULL where unsupported */
+    uint64_t *edges[SQUALL_RANK_MAX];      /* rectilinear: where chunks begin and the last one ends; chunks: the longest. NULL: regular */
+    uint64_t edge_counts[SQUALL_RANK_MAX]; /* chunks + 1 */
+    char *dims[SQUALL_RANK_MAX];           /* "" where it has no name */
+    char separator;                        /* of chunk keys: '/' or '.' */
+    bool default_encoding;                 /* keys begin with "c" (v3 default), else v2's */
+    struct sq_json *attributes;            /* object, without v2's _ARRAY_DIMENSIONS */
+    struct sq_json *fill_value;            /* as written; NULL: none */
+    void *fill;                            /* one element in memory; NULL where unsupported */
     uint64_t chunk_elements;
     struct sq_codec_chain *codecs; /* NULL where unsupported */
+    struct sq_json *codec_list;    /* as written, where chunks differ in shape: sq_zarr_bind_chunk */
     char *codec_names;             /* in words, also where they are unsupported */
     char *unsupported;             /* NULL, or "unsupported codec pcodec", "unsupported data type …" */
 };
@@ -58,5 +61,9 @@ int sq_zarr_store_from_document(const char *folder, int version, const char *doc
 void sq_zarr_store_done(struct sq_zarr_store *store);
 /* The file of a chunk, below array->folder: "c/0/1/2", "0.1.2", "c". NULL: out of memory; sq_free. */
 char *sq_zarr_chunk_key(const struct sq_zarr_array *array, const uint64_t *chunk);
+
+/* The array's codecs for chunks of this shape, where not all have one. *ret: sq_codec_chain_free. Errors: as sq_codec_chain_bind_v3. */
+int sq_zarr_bind_chunk(const struct sq_zarr_array *array, const uint64_t *chunk_shape, struct sq_codec_chain **ret,
+                       struct squall_error *err) SQUALL_CHECK;
 
 #endif

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """squall and its peers on the same files, in one run on one machine: JSON lines as they come, a table of ratios at the end.
 
-The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py); their peers are installed into
+The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py, zarr_read.py); their peers are installed into
 .venv-peers. Absolute figures move from machine to machine; the ratios are what counts.
 
-  bench/run.py [decode] [scan] [archive] [--folder DIR]      everything where nothing is named
+  bench/run.py [decode] [scan] [archive] [zarr] [--folder DIR]      everything where nothing is named
 """
 
 import argparse
@@ -78,9 +78,25 @@ def archive(folder):
         print(f"{name:<20}{row['seconds']:>8.2f}{faster:>8.2f}{row['peak_mib']:>10.0f}{share:>8.0%}{row['stored_mib']:>12.1f}")
 
 
+def zarr(folder):
+    stores, rates = folder / "zarr", {}
+    if not stores.exists():
+        subprocess.run([str(PEERS), str(SCRIPTS / "zarr_read.py"), "make", str(stores)], check=True)
+    os.environ["PYTHONPATH"] = str(ROOT / "build" / "python")
+    rows = lines_of(SCRIPTS / "zarr_read.py", "run", stores, "--impl", "zarrs,tensorstore,zarr-python,squall,squall-pipeline")
+    (ROOT / "bench" / "zarr.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for row in rows:
+        rates.setdefault((row["store"], row["task"]), {})[row["impl"]] = row["seconds"]
+    print(f"\n{'store':<14}{'task':<11}{'best peer':>22}{'squall':>9}{'ratio':>7}{'pipeline to that of zarrs':>27}")
+    for (store, task), s in rates.items():
+        peer = min(("zarrs", "tensorstore", "zarr-python"), key=lambda name: s.get(name, float("inf")))
+        pipeline = s["zarrs"] / s["squall-pipeline"] if "squall-pipeline" in s else float("nan")
+        print(f"{store:<14}{task:<11}{peer:>14}{s[peer]:>8.3f}{s['squall']:>9.3f}{s[peer] / s['squall']:>7.2f}{pipeline:>27.2f}")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("what", nargs="*", choices=["decode", "scan", "archive", []])
+    p.add_argument("what", nargs="*", choices=["decode", "scan", "archive", "zarr", []])
     p.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / "squall-bench")
     a = p.parse_args()
     if not SCRIPTS.is_dir():
@@ -88,8 +104,8 @@ def main():
         return 1
     install_peers()
     a.folder.mkdir(parents=True, exist_ok=True)
-    for name in a.what or ["decode", "scan", "archive"]:
-        {"decode": decode, "scan": scan, "archive": archive}[name](a.folder)
+    for name in a.what or ["decode", "scan", "archive", "zarr"]:
+        {"decode": decode, "scan": scan, "archive": archive, "zarr": zarr}[name](a.folder)
     return 0
 
 

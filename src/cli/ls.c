@@ -404,6 +404,18 @@ static int list_arrays(struct listing *l, squall_dataset *ds, const char *path)
     return whole ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* What begins as zip files do; what is in it, the library finds out. */
+static bool is_zip(const char *path)
+{
+    char bytes[4];
+    struct stat s;
+    FILE *file = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
+    bool is = file && fread(bytes, 1, sizeof bytes, file) == sizeof bytes && !memcmp(bytes, "PK\3\4", sizeof bytes);
+    if (file)
+        fclose(file);
+    return is;
+}
+
 /* Is there a Zarr store at this path? Then the rows are arrays. */
 static bool is_store(const char *path)
 {
@@ -414,7 +426,7 @@ static bool is_store(const char *path)
         if (access(probe, F_OK) == 0)
             return true;
     }
-    return false;
+    return is_zip(path);
 }
 
 /* Folders are not walked: which of their files count is convert's business. */

@@ -57,6 +57,8 @@ static int open_path(const struct squall_context *ctx, const char *path, squall_
         return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", path);
     if (kind == SQ_FILE_FOLDER)
         return sq_zarr_is_store(path) ? sq_zarr_dataset_open(ctx, path, ret, err) : open_folder(ctx, path, ret, err);
+    if (sq_zip_is_zip(path))
+        return sq_zarr_dataset_open(ctx, path, ret, err);
     int status = sq_grib_dataset_open(ctx, path, &path, 1, ret, err);
     return status == SQUALL_ENOTFOUND ? no_field(path, err) : status;
 }

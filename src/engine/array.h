@@ -8,7 +8,7 @@
 #include "array/grid.h"
 #include "codec/codec.h"
 #include "engine/context.h"
-#include "io/source.h"
+#include "io/zip.h"
 #include "squall/array.h"
 #include "squall/dataset.h"
 #include <stdatomic.h>
@@ -19,16 +19,20 @@ enum sq_chunk_state {
     SQ_CHUNK_INLINE,  /* decoded and in memory: coordinates that a format computes */
 };
 
-/* Where one chunk lies. source belongs to the format; path is used where source is NULL (a file of its own, opened for the read). */
+/*
+ * Where one chunk lies: in source, a file that is open already and belongs to the format, or where that is NULL in a file of its own at
+ * path, opened for the read.
+ */
 struct sq_location {
     enum sq_chunk_state state;
     const void *elements; /* INLINE: the whole chunk, C order (strings: char *const *); the format's */
     struct sq_source *source;
-    char *path;                              /* sq_free by the engine; NULL where source is set */
+    char *path;                              /* sq_free by the engine. Where source is set: what messages call the chunk, or NULL */
     const struct sq_file_identity *identity; /* which file must be at path; NULL: any. The format's */
     uint64_t offset;
-    uint64_t size_bytes; /* UINT64_MAX: the whole file at path */
-    uint64_t param;      /* the format's own: a GRIB field's row, … */
+    uint64_t size_bytes;        /* UINT64_MAX: the whole file at path */
+    uint64_t param;             /* the format's own: a GRIB field's row, … */
+    struct sq_zip_place packed; /* source is a zip file, and this the member; deflated ones are inflated first. Else all 0 */
 };
 
 struct sq_array_ops {
@@ -36,6 +40,8 @@ struct sq_array_ops {
     int (*locate)(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err);
     /* There is no file at where->path: 0 where that makes it a missing chunk, else what is wrong. NULL: it always is wrong. */
     int (*absent)(const struct squall_array *a, const struct sq_location *where, struct squall_error *err);
+    /* After each read: is what it was made from still what was opened? NULL: each chunk's file speaks for itself. */
+    int (*check_unchanged)(const struct squall_array *a, struct squall_error *err);
     void *(*scratch_new)(const struct squall_array *a); /* NULL: out of memory */
     void (*scratch_free)(void *scratch);
     /*

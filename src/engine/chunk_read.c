@@ -31,7 +31,7 @@ double sq_reading_clock(const struct sq_reading *r)
 
 const char *sq_passage_source_name(const struct sq_passage *p)
 {
-    return p->where.source ? sq_source_name(p->where.source) : p->where.path ? p->where.path : "memory";
+    return p->where.path ? p->where.path : p->where.source ? sq_source_name(p->where.source) : "memory";
 }
 
 /* Is a box with these counts and strides one run of packed elements, in C order? */
@@ -54,7 +54,10 @@ int sq_passage_init(struct sq_passage *p, const struct sq_reading *r, uint8_t *t
     p->worker = worker;
     p->where = (struct sq_location){0};
     p->file = (struct sq_file_identity){0};
+    p->has_identity = false;
     p->fd = -1;
+    p->stored = NULL;
+    p->inflated = NULL;
     p->to = to;
     p->offset = 0;
     p->box_bytes = r->element_bytes;
@@ -76,13 +79,51 @@ int sq_passage_init(struct sq_passage *p, const struct sq_reading *r, uint8_t *t
 
 /* ---- fetch ------------------------------------------------------------------------------------------------------------------------ */
 
+static int too_large(const struct sq_passage *p, uint64_t size_bytes, struct squall_error *err)
+{
+    return sq_error(err, SQUALL_ENOMEM, "%s: a chunk needs %" PRIu64 " bytes of memory, more than the %" PRIu64 " that a thread may use",
+                    sq_passage_source_name(p), size_bytes, p->reading->memory_bytes);
+}
+
+/* A deflated member of a zip file: its bytes are in the worker's memory from here on, and that is the source. */
+static int inflate(struct sq_passage *p, struct squall_error *err)
+{
+    struct sq_location *where = &p->where;
+    uint64_t buffers;
+    if (!sq_add_u64(where->size_bytes, where->packed.size_bytes, &buffers) || buffers > p->reading->memory_bytes)
+        return too_large(p, buffers, err);
+    void *deflated = sq_worker_raw(p->worker, (size_t)where->size_bytes);
+    void *inflated = sq_worker_member(p->worker, (size_t)where->packed.size_bytes);
+    if (!deflated || !inflated)
+        return sq_error_memory(err, buffers);
+    SQ_TRY(sq_passage_fetch(p, 0, deflated, (size_t)where->size_bytes, err));
+    double begin = sq_reading_clock(p->reading);
+    int status = sq_zip_inflate(&where->packed, deflated, inflated, err);
+    p->worker->speed.decode_seconds += sq_reading_clock(p->reading) - begin;
+    if (status)
+        return sq_error_within(err, status, "%s", sq_passage_source_name(p));
+    SQ_TRY(sq_source_open_memory(inflated, (size_t)where->packed.size_bytes, sq_passage_source_name(p), &p->inflated, err));
+    p->stored = inflated;
+    where->source = p->inflated;
+    where->offset = 0;
+    where->size_bytes = where->packed.size_bytes;
+    return 0;
+}
+
 int sq_passage_open(struct sq_passage *p, struct squall_error *err)
 {
     struct sq_location *where = &p->where;
     const struct squall_array *a = p->reading->array;
     struct squall_error reason = SQUALL_ERROR_INIT;
-    if (where->source || where->state != SQ_CHUNK_PRESENT)
+    if (where->state != SQ_CHUNK_PRESENT)
         return 0;
+    if (where->source && where->packed.deflated)
+        return inflate(p, err);
+    if (where->source) {
+        p->file = sq_source_identity(where->source);
+        p->has_identity = true;
+        return 0;
+    }
     int status = sq_file_open(where->path, &p->fd, &p->file, &reason);
     if (reason.os_errno == ENOENT && a->ops->absent) {
         SQ_TRY(a->ops->absent(a, where, err));
@@ -97,7 +138,15 @@ int sq_passage_open(struct sq_passage *p, struct squall_error *err)
         return sq_error(err, SQUALL_EIO, "%s changed since it was opened; open it again", where->path);
     if (where->size_bytes == UINT64_MAX)
         where->size_bytes = where->offset <= p->file.size_bytes ? p->file.size_bytes - where->offset : 0;
+    p->has_identity = true;
     return 0;
+}
+
+void sq_passage_close(struct sq_passage *p)
+{
+    sq_file_close(p->fd);
+    sq_source_close(p->inflated);
+    sq_free(p->where.path);
 }
 
 int sq_passage_fetch(const struct sq_passage *p, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err)
@@ -109,12 +158,6 @@ int sq_passage_fetch(const struct sq_passage *p, uint64_t at, void *dst, size_t 
     p->worker->speed.bytes += size_bytes;
     p->worker->speed.read_seconds += sq_reading_clock(p->reading) - begin;
     return status;
-}
-
-static int too_large(const struct sq_passage *p, uint64_t size_bytes, struct squall_error *err)
-{
-    return sq_error(err, SQUALL_ENOMEM, "%s: a chunk needs %" PRIu64 " bytes of memory, more than the %" PRIu64 " that a thread may use",
-                    sq_passage_source_name(p), size_bytes, p->reading->memory_bytes);
 }
 
 /* ---- scatter ---------------------------------------------------------------------------------------------------------------------- */
@@ -265,7 +308,7 @@ static int decode(struct sq_passage *p, const void *stored, void *dst, struct sq
 static bool is_worth_keeping(const struct sq_passage *p)
 {
     const struct squall_array *a = p->reading->array;
-    return a->decoded_id && p->fd >= 0 && p->box_bytes <= p->chunk_bytes / SMALL_PART;
+    return a->decoded_id && p->has_identity && p->box_bytes <= p->chunk_bytes / SMALL_PART;
 }
 
 static struct sq_cache_key cache_key(const struct sq_passage *p)

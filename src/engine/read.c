@@ -10,7 +10,6 @@
 #include "engine/array.h"
 #include "engine/reading.h"
 #include "engine/variable.h"
-#include "sys/file.h"
 #include "sys/pool.h"
 #include <inttypes.h>
 
@@ -48,9 +47,8 @@ static int read_item(void *user, size_t index, unsigned seat, struct squall_erro
     if (!status)
         status = sq_passage_open(&p, err);
     if (!status)
-        status = a->shard && p.where.state == SQ_CHUNK_PRESENT ? sq_shard_read(&p, err) : sq_passage_read(&p, NULL, err);
-    sq_file_close(p.fd);
-    sq_free(p.where.path);
+        status = a->shard && p.where.state == SQ_CHUNK_PRESENT ? sq_shard_read(&p, err) : sq_passage_read(&p, p.stored, err);
+    sq_passage_close(&p);
     return status ? failed_at(&p, status, err) : 0;
 }
 
@@ -135,6 +133,16 @@ static int run(struct sq_reading *r, unsigned threads, struct squall_speed *spee
     return status;
 }
 
+/* What changed meanwhile was read in part; that says more than what the reading of it failed at. */
+static int check_unchanged(const struct squall_array *a, int status, struct squall_error *err)
+{
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    int changed = a->ops->check_unchanged ? a->ops->check_unchanged(a, &reason) : 0;
+    if (changed && err)
+        *err = reason;
+    return changed ? changed : status;
+}
+
 int sq_array_read(struct squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides, unsigned threads,
                   struct squall_speed *speed, struct squall_error *err)
 {
@@ -145,6 +153,7 @@ int sq_array_read(struct squall_array *a, const struct squall_selection *selecti
     r.timed = speed != NULL;
     sq_variable_clear(a->info.type, a->info.rank, selection->count, dst, r.strides);
     int status = run(&r, threads, speed, err);
+    status = check_unchanged(a, status, err);
     if (status)
         sq_variable_free(a->info.type, a->info.rank, selection->count, dst, r.strides);
     return status;

@@ -29,8 +29,11 @@ struct sq_passage {
     struct sq_worker *worker;
     struct sq_plan_item item;
     struct sq_location where;
-    struct sq_file_identity file;     /* of where.path, once it is open */
-    int fd;                           /* the same */
+    struct sq_file_identity file;     /* of where.path or where.source, once it is open */
+    bool has_identity;                /* file and where.offset say which bytes these are */
+    int fd;                           /* of where.path */
+    const void *stored;               /* what is stored, where opening it brought it into memory: the worker's */
+    struct sq_source *inflated;       /* the same as a source: where.source */
     int64_t strides[SQUALL_RANK_MAX]; /* bytes between selected elements of the chunk */
     size_t offset;                    /* of the first selected element in the chunk, bytes */
     size_t chunk_bytes;               /* of the whole chunk in memory */
@@ -44,8 +47,12 @@ struct sq_passage {
 /* For p->item, whose box goes to the destination at `to`. SQUALL_ENOMEM: such a chunk cannot be held in memory. */
 int sq_passage_init(struct sq_passage *p, const struct sq_reading *r, uint8_t *to, struct sq_worker *worker,
                     struct squall_error *err) SQUALL_CHECK;
-/* Open the chunk's (or shard's) own file, where it has one, and find its size. Or that it is missing: where.state says so. */
+/*
+ * Open the chunk's (or shard's) own file, where it has one, and find its size; inflate it, where a zip file holds it deflated. Or find
+ * that it is missing: where.state says so. Whatever comes of it: sq_passage_close.
+ */
 int sq_passage_open(struct sq_passage *p, struct squall_error *err) SQUALL_CHECK;
+void sq_passage_close(struct sq_passage *p);
 /* size_bytes of what is stored at p->where, from its byte `at` on. */
 int sq_passage_fetch(const struct sq_passage *p, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
 /* What is open, or missing, or inline: read it into the destination. stored: its bytes, where they are in memory; else NULL. */

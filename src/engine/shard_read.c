@@ -42,9 +42,10 @@ struct shard_index {
     size_t own_bytes;
 };
 
+/* No chunk lies so far behind in a file. */
 static struct sq_cache_key index_key(const struct sq_passage *shard)
 {
-    return (struct sq_cache_key){.file = shard->file, .offset = UINT64_MAX, .decoded_id = shard->reading->array->decoded_id};
+    return (struct sq_cache_key){.file = shard->file, .offset = ~shard->where.offset, .decoded_id = shard->reading->array->decoded_id};
 }
 
 static int fetch_index(struct sq_passage *p, uint64_t *entries, struct squall_error *err)
@@ -68,7 +69,7 @@ static int open_index(struct sq_passage *p, struct shard_index *ret, struct squa
     size_t size_bytes = 2 * sizeof(uint64_t) * a->shard->inner_total;
     const struct sq_cache_key key = index_key(p);
     *ret = (struct shard_index){0};
-    if (p->fd >= 0 && a->decoded_id)
+    if (p->has_identity && a->decoded_id)
         ret->entries = ret->pinned = sq_chunk_cache_pin(a->dataset->ctx->cache, &key, size_bytes);
     if (ret->pinned)
         return 0;
@@ -85,7 +86,7 @@ static void close_index(const struct sq_passage *p, struct shard_index *index, i
     const struct sq_cache_key key = index_key(p);
     if (index->pinned)
         sq_chunk_cache_unpin(a->dataset->ctx->cache, index->pinned);
-    else if (!status && p->fd >= 0 && a->decoded_id)
+    else if (!status && p->has_identity && a->decoded_id)
         sq_chunk_cache_give(a->dataset->ctx->cache, &key, index->own_bytes, &index->own, &index->own_bytes);
     sq_pages_free(index->own, index->own_bytes);
 }
@@ -181,6 +182,7 @@ static int read_inner(const struct shard_read *s, const struct inner *inner, con
     SQ_TRY(sq_passage_init(&p, &s->reading, s->shard->to, worker, err));
     p.where = s->shard->where;
     p.file = s->shard->file;
+    p.has_identity = s->shard->has_identity;
     p.fd = s->shard->fd;
     if (inner->offset == UINT64_MAX) {
         p.where.state = SQ_CHUNK_MISSING;

@@ -10,6 +10,7 @@ static void worker_free(struct sq_worker *w)
     w->ops->scratch_free(w->scratch);
     sq_pages_free(w->raw, w->raw_capacity);
     sq_pages_free(w->chunk, w->chunk_capacity);
+    sq_pages_free(w->member, w->member_capacity);
     sq_free(w);
 }
 
@@ -104,4 +105,9 @@ void *sq_worker_raw(struct sq_worker *w, size_t size_bytes)
 void *sq_worker_chunk(struct sq_worker *w, size_t size_bytes)
 {
     return grown(&w->chunk, &w->chunk_capacity, size_bytes);
+}
+
+void *sq_worker_member(struct sq_worker *w, size_t size_bytes)
+{
+    return grown(&w->member, &w->member_capacity, size_bytes);
 }

@@ -1,6 +1,6 @@
 /*
- * What a thread needs to read chunks, kept from read to read: the format's decoder, a buffer for stored bytes and one for a decoded
- * chunk. A dataset keeps those that no read uses; reads that run at the same time each have their own.
+ * What a thread needs to read chunks, kept from read to read: the format's decoder, buffers for stored bytes, for an inflated
+ * member of a zip file and for a decoded chunk. A dataset keeps those that no read uses; reads that run at the same time each have their own.
  */
 #ifndef SQ_ENGINE_WORKER_H
 #define SQ_ENGINE_WORKER_H
@@ -11,8 +11,8 @@ struct sq_worker {
     struct sq_worker *next;
     const struct sq_array_ops *ops; /* whose scratch it is */
     void *scratch;
-    void *raw, *chunk; /* grown as needed */
-    size_t raw_capacity, chunk_capacity;
+    void *raw, *chunk, *member; /* grown as needed */
+    size_t raw_capacity, chunk_capacity, member_capacity;
     struct squall_speed speed; /* of the read that it serves; seconds only where that is timed */
 };
 
@@ -27,5 +27,6 @@ void sq_worker_add_speed(struct sq_worker *worker, struct sq_worker *from);
 /* At least size_bytes, content undefined; NULL: out of memory. */
 void *sq_worker_raw(struct sq_worker *worker, size_t size_bytes);
 void *sq_worker_chunk(struct sq_worker *worker, size_t size_bytes);
+void *sq_worker_member(struct sq_worker *worker, size_t size_bytes);
 
 #endif

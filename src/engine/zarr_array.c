@@ -1,5 +1,5 @@
 /*
- * Zarr arrays for the engine: a chunk is a file of its own, or absent; its bytes go through the array's codecs.
+ * Zarr arrays for the engine: a chunk is a file of its own, or a member of a zip file, or absent; its bytes go through the array's codecs.
  */
 #include "engine/zarr_array.h"
 #include "array/dtype.h"
@@ -34,14 +34,28 @@ static uint64_t number_of(const struct squall_array *a, const uint64_t *chunk)
 static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
 {
     const struct sq_zarr_array *z = zarr_array(a)->description;
+    const struct sq_zarr_store *store = a->dataset->format_data;
+    struct sq_tree_place p;
     SQ_CLEANUP_FREE char *key = sq_zarr_chunk_key(z, chunk);
-    char *path = key ? sq_path_join(z->folder, key) : NULL;
-    if (!path)
+    if (!key)
         return sq_error_memory(err, strlen(z->folder));
-    *ret = (struct sq_location){.state = SQ_CHUNK_PRESENT, .path = path, .size_bytes = UINT64_MAX};
+    SQ_TRY(sq_tree_locate(store->tree, z->name, key, &p, err));
+    *ret = (struct sq_location){.state = p.absent ? SQ_CHUNK_MISSING : SQ_CHUNK_PRESENT, .path = p.name, .size_bytes = UINT64_MAX};
+    if (p.source && !p.absent) {
+        ret->source = p.source;
+        ret->offset = p.place.offset;
+        ret->size_bytes = p.place.stored_bytes;
+        ret->packed = p.place;
+    }
     if (z->codec_list)
         ret->param = number_of(a, chunk);
     return 0;
+}
+
+static int check_unchanged(const struct squall_array *a, struct squall_error *err)
+{
+    const struct sq_zarr_store *store = a->dataset->format_data;
+    return sq_tree_check_unchanged(store->tree, err);
 }
 
 /* A chunk that nobody has written has no file. But a link that leads nowhere is a lost one, and so is one whose folder is gone. */
@@ -113,35 +127,10 @@ static int read_index(const struct squall_array *a, void *scratch, const void *s
     return sq_codec_shard_index(a->shard, scratch, stored, shard_bytes, ret, err);
 }
 
-/* Sizes of the files in a folder and below, but for metadata and hidden files. */
-static int add_file_sizes(const char *path, unsigned depth, uint64_t *total, struct squall_error *err)
-{
-    char **names;
-    size_t count;
-    SQ_TRY(sq_folder_list(path, &names, &count, err));
-    int status = 0;
-    for (size_t i = 0; i < count && !status; i++) {
-        enum sq_file_kind kind;
-        struct sq_file_identity id = {0};
-        if (names[i][0] == '.' || (depth == 0 && !strcmp(names[i], "zarr.json")))
-            continue;
-        SQ_CLEANUP_FREE char *child = sq_path_join(path, names[i]);
-        status = child ? sq_file_stat(child, &kind, &id, err) : sq_error_memory(err, strlen(path));
-        if (!status && kind == SQ_FILE_REGULAR)
-            *total += id.size_bytes;
-        else if (!status && kind == SQ_FILE_FOLDER && depth < SQUALL_RANK_MAX + 1 && (depth == 0 || sq_folder_is_real(child)))
-            status = add_file_sizes(child, depth + 1, total, err);
-    }
-    sq_names_free(names, count);
-    return status;
-}
-
 static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
 {
-    uint64_t total = 0;
-    SQ_TRY(add_file_sizes(zarr_array(a)->description->folder, 0, &total, err));
-    *ret = total;
-    return 0;
+    const struct sq_zarr_store *store = a->dataset->format_data;
+    return sq_tree_stored_bytes(store->tree, zarr_array(a)->description->name, "zarr.json", ret, err);
 }
 
 static void array_free(struct squall_array *a)
@@ -155,6 +144,7 @@ static void array_free(struct squall_array *a)
 static const struct sq_array_ops OPS = {
     .locate = locate,
     .absent = absent,
+    .check_unchanged = check_unchanged,
     .scratch_new = scratch_new,
     .scratch_free = scratch_free,
     .decode = decode,

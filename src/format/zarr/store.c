@@ -1,12 +1,12 @@
 /*
  * Opening a Zarr store: which arrays are in it. Consolidated metadata where the root has some, as every reader of these
- * stores does; else the folders, each once. Damage costs only the array that it is in, and leaves a line.
+ * stores does; else the groups, each once. Damage costs only the array that it is in, and leaves a line. Whether the store lies in a
+ * folder or in a zip file makes no difference here: io/tree.h.
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "format/zarr/metadata.h"
 #include "format/zarr/zarr.h"
-#include "sys/file.h"
 #include <string.h>
 
 enum { DEPTH_LIMIT = 64 };
@@ -16,27 +16,29 @@ static const char *const GROUP_MEMBERS[] = {"zarr_format", "node_type", "attribu
 
 struct opening {
     const char *path;
+    struct sq_tree *tree;
     struct sq_zarr_store *store;
     struct sq_file_identity *visited; /* groups that have been read */
     size_t visited_count, visited_capacity;
 };
 
-/* *ret NULL, and 0, where there is no such file. */
-static int read_document(const char *folder, const char *name, struct sq_json **ret, struct squall_error *err)
+/* The document of the node, "" the root; *ret NULL, and 0, where there is none. */
+static int read_document(const struct opening *o, const char *node, const char *document, struct sq_json **ret, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *path = sq_path_join(folder, name);
+    SQ_CLEANUP_FREE char *key = node[0] ? sq_path_join(node, document) : sq_strdup(document);
     SQ_CLEANUP_FREE char *text = NULL;
     size_t length;
-    bool exists;
-    if (!path)
-        return sq_error_memory(err, strlen(folder));
-    SQ_TRY(sq_file_exists(path, &exists, err));
+    if (!key)
+        return sq_error_memory(err, strlen(node));
+    SQ_TRY(sq_tree_read_all(o->tree, key, DOCUMENT_LIMIT_BYTES, &text, &length, err));
     *ret = NULL;
-    if (!exists)
+    if (!text)
         return 0;
-    SQ_TRY(sq_file_read_all(path, DOCUMENT_LIMIT_BYTES, &text, &length, err));
     int status = sq_json_parse(text, length, ret, err);
-    return status ? sq_error_within(err, status, "%s", path) : 0;
+    if (!status)
+        return 0;
+    SQ_CLEANUP_FREE char *name = sq_tree_name(o->tree, key);
+    return sq_error_within(err, status, "%s", name ? name : key);
 }
 
 static int add_problem(struct opening *o, const char *what, struct squall_error *err)
@@ -58,19 +60,6 @@ static int node_failed(struct opening *o, const char *name, int status, struct s
     return add_problem(o, reason->message, err);
 }
 
-/* Keys come from a file, and files are opened by them. */
-static bool key_stays_inside(const char *key)
-{
-    for (const char *part = key;; part++) {
-        size_t length = strcspn(part, "/");
-        if (length == 0 || (length == 1 && part[0] == '.') || (length == 2 && part[0] == '.' && part[1] == '.'))
-            return false;
-        part += length;
-        if (!*part)
-            return true;
-    }
-}
-
 /* document, attributes: as the version's parser takes them. */
 static int add_array(struct opening *o, const char *name, int version, const struct sq_json *document, const struct sq_json *attributes,
                      struct squall_error *err)
@@ -79,7 +68,7 @@ static int add_array(struct opening *o, const char *name, int version, const str
     struct squall_error reason = SQUALL_ERROR_INIT;
     SQ_TRY(SQ_GROW(s->arrays, s->array_capacity, s->array_count + 1, err));
     struct sq_zarr_array *a = &s->arrays[s->array_count];
-    *a = (struct sq_zarr_array){.name = sq_strdup(name), .folder = name[0] ? sq_path_join(o->path, name) : sq_strdup(o->path)};
+    *a = (struct sq_zarr_array){.name = sq_strdup(name), .folder = sq_tree_name(o->tree, name)};
     int status = a->name && a->folder ? 0 : sq_error_memory(&reason, strlen(name));
     if (!status && !sq_text_is_visible(name))
         status = sq_error(&reason, SQUALL_ECORRUPT, "control characters in its name");
@@ -131,8 +120,8 @@ static int visit_consolidated_v3(void *user, const char *key, const struct sq_js
     struct opening *o = user;
     struct squall_error reason = SQUALL_ERROR_INIT;
     bool is_array;
-    int status = key_stays_inside(key) ? check_node(document, &is_array, &reason)
-                                       : sq_error(&reason, SQUALL_ECORRUPT, "its key leads out of the store");
+    int status = sq_tree_key_stays_inside(key) ? check_node(document, &is_array, &reason)
+                                               : sq_error(&reason, SQUALL_ECORRUPT, "its key leads out of the store");
     if (status)
         return node_failed(o, key, status, &reason, err);
     return is_array ? add_array(o, key, 3, document, NULL, err) : add_group(o, key, sq_json_get(document, "attributes"), err);
@@ -161,7 +150,7 @@ static int visit_consolidated_v2(void *user, const char *key, const struct sq_js
     SQ_CLEANUP_FREE char *attributes_key = sq_format("%.*s%s.zattrs", (int)length, key, length ? "/" : "");
     if (!name || !attributes_key)
         return sq_error_memory(err, length);
-    if (length > 0 && !key_stays_inside(name)) {
+    if (length > 0 && !sq_tree_key_stays_inside(name)) {
         struct squall_error reason = SQUALL_ERROR_INIT;
         int status = sq_error(&reason, SQUALL_ECORRUPT, "its key leads out of the store");
         return node_failed(o, name, status, &reason, err);
@@ -171,13 +160,13 @@ static int visit_consolidated_v2(void *user, const char *key, const struct sq_js
 }
 
 /* Folders are read once, whatever links lead to them. */
-static int visit_once(struct opening *o, const char *folder, bool *ret_first, struct squall_error *err)
+static int visit_once(struct opening *o, const char *name, bool *ret_first, struct squall_error *err)
 {
-    enum sq_file_kind kind;
+    bool is_folder;
     struct sq_file_identity id = {0};
-    SQ_TRY(sq_file_stat(folder, &kind, &id, err));
+    SQ_TRY(sq_tree_is_folder(o->tree, name, &is_folder, &id, err));
     *ret_first = false;
-    if (kind != SQ_FILE_FOLDER)
+    if (!is_folder)
         return 0;
     for (size_t i = 0; i < o->visited_count; i++)
         if (o->visited[i].inode == id.inode && o->visited[i].device == id.device)
@@ -188,85 +177,90 @@ static int visit_once(struct opening *o, const char *folder, bool *ret_first, st
     return 0;
 }
 
-typedef int walk_node(struct opening *o, const char *name, const char *folder, unsigned depth, struct squall_error *err);
+typedef int walk_node(struct opening *o, const char *name, unsigned depth, struct squall_error *err);
 
-/* Call node for everything in the group's folder that may be a node. */
-static int walk_group(struct opening *o, const char *name, const char *folder, unsigned depth, walk_node *node, struct squall_error *err)
+/* Call node for everything right below the group that may be a node. */
+static int walk_group(struct opening *o, const char *name, unsigned depth, walk_node *node, struct squall_error *err)
 {
     bool first;
     char **children = NULL;
     size_t count = 0;
-    SQ_TRY(visit_once(o, folder, &first, err));
+    SQ_TRY(visit_once(o, name, &first, err));
     if (!first)
         return 0;
     if (depth > DEPTH_LIMIT)
-        return sq_error(err, SQUALL_ECORRUPT, "%s: groups nested more than %d deep", folder, DEPTH_LIMIT);
-    SQ_TRY(sq_folder_list(folder, &children, &count, err));
+        return sq_error(err, SQUALL_ECORRUPT, "%s: groups nested more than %d deep", name, DEPTH_LIMIT);
+    SQ_TRY(sq_tree_list(o->tree, name, &children, &count, err));
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         if (children[i][0] == '.')
             continue;
-        SQ_CLEANUP_FREE char *child_name = name[0] ? sq_path_join(name, children[i]) : sq_strdup(children[i]);
-        SQ_CLEANUP_FREE char *child_folder = sq_path_join(folder, children[i]);
+        SQ_CLEANUP_FREE char *child = name[0] ? sq_path_join(name, children[i]) : sq_strdup(children[i]);
         struct squall_error reason = SQUALL_ERROR_INIT;
-        status =
-            child_name && child_folder ? node(o, child_name, child_folder, depth + 1, &reason) : sq_error_memory(&reason, strlen(folder));
+        status = child ? node(o, child, depth + 1, &reason) : sq_error_memory(&reason, strlen(name));
         if (status)
-            status = node_failed(o, child_name ? child_name : children[i], status, &reason, err);
+            status = node_failed(o, child ? child : children[i], status, &reason, err);
     }
     sq_names_free(children, count);
     return status;
 }
 
-static bool is_folder(const char *path)
+/* What cannot even be looked at is no node. */
+static int is_folder(const struct opening *o, const char *name, bool *ret, struct squall_error *err)
 {
-    enum sq_file_kind kind;
-    return sq_file_stat(path, &kind, NULL, NULL) == 0 && kind == SQ_FILE_FOLDER;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    struct sq_file_identity id;
+    *ret = false;
+    int status = sq_tree_is_folder(o->tree, name, ret, &id, &reason);
+    return status == SQUALL_ENOMEM ? sq_error(err, status, "%s", reason.message) : 0;
 }
 
-static int walk_v3(struct opening *o, const char *name, const char *folder, unsigned depth, struct squall_error *err)
+static int walk_v3(struct opening *o, const char *name, unsigned depth, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *document = NULL;
-    bool is_array;
-    if (!is_folder(folder))
+    bool is_array, folder;
+    SQ_TRY(is_folder(o, name, &folder, err));
+    if (!folder)
         return 0;
-    SQ_TRY(read_document(folder, "zarr.json", &document, err));
+    SQ_TRY(read_document(o, name, "zarr.json", &document, err));
     if (!document)
         return 0;
     SQ_TRY(check_node(document, &is_array, err));
     if (is_array)
         return add_array(o, name, 3, document, NULL, err);
     SQ_TRY(add_group(o, name, sq_json_get(document, "attributes"), err));
-    return walk_group(o, name, folder, depth, walk_v3, err);
+    return walk_group(o, name, depth, walk_v3, err);
 }
 
 /* Damage to what is said of a group is not damage to what is in it. */
-static int add_group_v2(struct opening *o, const char *name, const char *folder, struct squall_error *err)
+static int add_group_v2(struct opening *o, const char *name, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *group = NULL;
     SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
     struct squall_error reason = SQUALL_ERROR_INIT;
-    int status = read_document(folder, ".zgroup", &group, &reason);
+    int status = read_document(o, name, ".zgroup", &group, &reason);
     if (!status && group)
-        status = read_document(folder, ".zattrs", &attributes, &reason);
+        status = read_document(o, name, ".zattrs", &attributes, &reason);
     if (status)
         SQ_TRY(node_failed(o, name, status, &reason, err));
     return group ? add_group(o, name, attributes, err) : 0;
 }
 
 /* A folder of v2 without metadata is a group too, if something is in it. */
-static int walk_v2(struct opening *o, const char *name, const char *folder, unsigned depth, struct squall_error *err)
+static int walk_v2(struct opening *o, const char *name, unsigned depth, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *document = NULL;
     SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
-    if (!is_folder(folder))
+    bool folder;
+    SQ_TRY(is_folder(o, name, &folder, err));
+    if (!folder)
         return 0;
-    SQ_TRY(read_document(folder, ".zarray", &document, err));
+    SQ_TRY(read_document(o, name, ".zarray", &document, err));
     if (!document) {
-        SQ_TRY(add_group_v2(o, name, folder, err));
-        return walk_group(o, name, folder, depth, walk_v2, err);
+        SQ_TRY(add_group_v2(o, name, err));
+        return walk_group(o, name, depth, walk_v2, err);
     }
-    SQ_TRY(read_document(folder, ".zattrs", &attributes, err));
+    SQ_TRY(read_document(o, name, ".zattrs", &attributes, err));
     return add_array(o, name, 2, document, attributes, err);
 }
 
@@ -290,7 +284,7 @@ static int open_v3(struct opening *o, const struct sq_json *root, struct squall_
         return add_array(o, "", 3, root, NULL, err);
     if (kind && !strcmp(kind, "inline") && sq_json_type(nodes) == SQ_JSON_OBJECT)
         return sq_json_each(nodes, visit_consolidated_v3, o, err);
-    return walk_group(o, "", o->path, 0, walk_v3, err);
+    return walk_group(o, "", 0, walk_v3, err);
 }
 
 static int open_v2(struct opening *o, const struct sq_json *consolidated, struct squall_error *err)
@@ -304,22 +298,18 @@ static int open_v2(struct opening *o, const struct sq_json *consolidated, struct
         void *user[] = {o, (void *)(uintptr_t)metadata};
         return sq_json_each(metadata, visit_consolidated_v2, user, err);
     }
-    SQ_TRY(read_document(o->path, ".zarray", &array, err));
-    SQ_TRY(read_document(o->path, ".zattrs", &attributes, err));
+    SQ_TRY(read_document(o, "", ".zarray", &array, err));
+    SQ_TRY(read_document(o, "", ".zattrs", &attributes, err));
     SQ_TRY(set_root_attributes(o, array ? NULL : attributes, err));
-    return array ? add_array(o, "", 2, array, attributes, err) : walk_group(o, "", o->path, 0, walk_v2, err);
+    return array ? add_array(o, "", 2, array, attributes, err) : walk_group(o, "", 0, walk_v2, err);
 }
 
-static int find_metadata(const char *path, bool *ret_found, struct squall_error *err)
+static int find_metadata(const struct sq_tree *tree, bool *ret_found, struct squall_error *err)
 {
     static const char *const DOCUMENTS[] = {"zarr.json", ".zmetadata", ".zgroup", ".zarray"};
     *ret_found = false;
-    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof *DOCUMENTS && !*ret_found; i++) {
-        SQ_CLEANUP_FREE char *document = sq_path_join(path, DOCUMENTS[i]);
-        if (!document)
-            return sq_error_memory(err, strlen(path));
-        SQ_TRY(sq_file_exists(document, ret_found, err));
-    }
+    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof *DOCUMENTS && !*ret_found; i++)
+        SQ_TRY(sq_tree_exists(tree, DOCUMENTS[i], ret_found, err));
     return 0;
 }
 
@@ -328,14 +318,20 @@ static int open_store(struct opening *o, struct squall_error *err)
     SQ_CLEANUP_JSON struct sq_json *root = NULL;
     SQ_CLEANUP_JSON struct sq_json *consolidated = NULL;
     bool found;
-    SQ_TRY(read_document(o->path, "zarr.json", &root, err));
+    size_t problem_count;
+    SQ_TRY(sq_tree_open(o->path, &o->store->tree, err));
+    o->tree = o->store->tree;
+    const char *const *problems = sq_tree_problems(o->tree, &problem_count);
+    for (size_t i = 0; i < problem_count; i++)
+        SQ_TRY(add_problem(o, problems[i], err));
+    SQ_TRY(read_document(o, "", "zarr.json", &root, err));
     if (root)
         return open_v3(o, root, err);
-    SQ_TRY(find_metadata(o->path, &found, err));
+    SQ_TRY(find_metadata(o->tree, &found, err));
     if (!found)
         return sq_error(err, SQUALL_ENOTFOUND, "%s: no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is there", o->path);
     struct squall_error reason = SQUALL_ERROR_INIT;
-    int status = read_document(o->path, ".zmetadata", &consolidated, &reason);
+    int status = read_document(o, "", ".zmetadata", &consolidated, &reason);
     if (status == SQUALL_ECORRUPT) { /* the folders say the same */
         SQ_TRY(add_problem(o, reason.message, err));
     } else if (status) {
@@ -360,6 +356,8 @@ int sq_zarr_store_open(const char *path, struct sq_zarr_store *ret, struct squal
 static int open_document(struct opening *o, int version, const char *text, size_t length, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *document = NULL;
+    SQ_TRY(sq_tree_open_folder(o->path, &o->store->tree, err));
+    o->tree = o->store->tree;
     o->store->version = version;
     SQ_TRY(set_root_attributes(o, NULL, err));
     SQ_TRY(sq_json_parse(text, length, &document, err));
@@ -392,11 +390,17 @@ void sq_zarr_store_done(struct sq_zarr_store *store)
     }
     sq_free(store->groups);
     sq_names_free(store->problems, store->problem_count);
+    sq_tree_close(store->tree);
     *store = (struct sq_zarr_store){0};
 }
 
 bool sq_zarr_is_store(const char *path)
 {
+    struct sq_tree *tree;
     bool is_store;
-    return find_metadata(path, &is_store, NULL) == 0 && is_store;
+    if (sq_tree_open(path, &tree, NULL))
+        return false;
+    int status = find_metadata(tree, &is_store, NULL);
+    sq_tree_close(tree);
+    return !status && is_store;
 }

@@ -1,5 +1,5 @@
 /*
- * Zarr stores in folders, versions 3 and 2, read: hierarchy, array metadata, where a chunk lies. No bytes of data are read here, and nothing of the
+ * Zarr stores in folders and zip files, versions 3 and 2, read: hierarchy, array metadata, where a chunk lies. No bytes of data are read here, and nothing of the
  * engine is known: src/engine/zarr_array.c makes engine arrays of these descriptions.
  */
 #ifndef SQ_FORMAT_ZARR_ZARR_H
@@ -7,12 +7,13 @@
 
 #include "base/json.h"
 #include "codec/codec.h"
+#include "io/tree.h"
 #include "squall/array.h"
 #include <stdbool.h>
 
 struct sq_zarr_array {
     char *name;   /* path within the store, "t2m", "group/t2m"; "" for a store that is one array */
-    char *folder; /* where its chunks lie */
+    char *folder; /* where its chunks lie, as sq_tree_name tells it */
     int version;  /* 2 or 3 */
     struct sq_dtype dtype;
     char *type_name;  /* for people: "float32", "<U5", "datetime64[10ms]"; of an unsupported type its own name */
@@ -41,6 +42,7 @@ struct sq_zarr_group {
 };
 
 struct sq_zarr_store {
+    struct sq_tree *tree; /* what it lies in */
     int version;
     struct sq_json *attributes;   /* of the root group; an object */
     struct sq_zarr_group *groups; /* those that have metadata of their own */
@@ -51,15 +53,15 @@ struct sq_zarr_store {
     size_t problem_count, problem_capacity;
 };
 
-/* Is there Zarr metadata at this path (zarr.json, .zgroup, .zarray, .zmetadata)? */
+/* Is there a folder or zip file with Zarr metadata at this path (zarr.json, .zgroup, .zarray, .zmetadata)? */
 bool sq_zarr_is_store(const char *path);
-/* From consolidated metadata where there is some, else by walking the folders. *ret: sq_zarr_store_done. */
+/* From consolidated metadata where there is some, else by walking the groups. *ret: sq_zarr_store_done. */
 int sq_zarr_store_open(const char *path, struct sq_zarr_store *ret, struct squall_error *err) SQUALL_CHECK;
 /* One array in a folder, described by its document (zarr.json or .zarray as text) wherever that came from; no file is looked at. */
 int sq_zarr_store_from_document(const char *folder, int version, const char *document, size_t length, struct sq_zarr_store *ret,
                                 struct squall_error *err) SQUALL_CHECK;
 void sq_zarr_store_done(struct sq_zarr_store *store);
-/* The file of a chunk, below array->folder: "c/0/1/2", "0.1.2", "c". NULL: out of memory; sq_free. */
+/* The key of a chunk, below the array's name: "c/0/1/2", "0.1.2", "c". NULL: out of memory; sq_free. */
 char *sq_zarr_chunk_key(const struct sq_zarr_array *array, const uint64_t *chunk);
 
 /* The array's codecs for chunks of this shape, where not all have one. *ret: sq_codec_chain_free. Errors: as sq_codec_chain_bind_v3. */

@@ -10,6 +10,7 @@
 #include "squall/grib.h"
 #include "squall/memory.h"
 #include "squall/speed.h"
+#include "squall/store.h"
 #include "squall/version.h"
 
 #endif

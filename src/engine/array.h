@@ -11,6 +11,7 @@
 #include "io/zip.h"
 #include "squall/array.h"
 #include "squall/dataset.h"
+#include "squall/store.h"
 #include <stdatomic.h>
 
 enum sq_chunk_state {
@@ -56,6 +57,13 @@ struct sq_array_ops {
     /* Of arrays with shards: a stored index → offset and size of each inner chunk, as sq_codec_shard_index. */
     int (*read_index)(const struct squall_array *a, void *scratch, const void *stored, uint64_t shard_bytes, uint64_t *ret,
                       struct squall_error *err);
+    /*
+     * The whole chunk (of an array with shards: shard), as it is in memory → what is stored of it; at most as many bytes as encode_bound says come
+     * out, the same for any number of threads. NULL: the format is only read.
+     */
+    size_t (*encode_bound)(const struct squall_array *a, const void *src, size_t src_size);
+    int (*encode)(const struct squall_array *a, void *scratch, unsigned threads, const void *src, size_t src_size, void *dst,
+                  size_t dst_capacity, size_t *ret_size, struct squall_error *err);
     int (*stored_bytes)(const struct squall_array *a, uint64_t *ret, struct squall_error *err); /* NULL: not known */
     void (*free)(struct squall_array *a);                                                       /* the array and all it owns */
 };
@@ -80,6 +88,8 @@ struct squall_dataset {
     const char *format;
     char *attributes; /* JSON text */
     bool is_array;    /* the path is one array */
+    bool writable;    /* src/store opened it, with these options */
+    struct squall_store_options write_options;
     struct squall_array **arrays;
     size_t array_count, array_capacity;
     struct squall_group_info *groups; /* whose texts are the dataset's */

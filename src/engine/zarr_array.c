@@ -13,8 +13,8 @@
 
 struct zarr_array {
     struct squall_array base;
-    const struct sq_zarr_array *description; /* in the store that the dataset holds */
-    char *attributes, *fill_value;           /* JSON texts */
+    struct sq_zarr_array *description; /* in the store that the dataset holds */
+    char *attributes, *fill_value;     /* JSON texts */
 };
 
 static const struct zarr_array *zarr_array(const struct squall_array *a)
@@ -127,6 +127,18 @@ static int read_index(const struct squall_array *a, void *scratch, const void *s
     return sq_codec_shard_index(a->shard, scratch, stored, shard_bytes, ret, err);
 }
 
+static size_t encode_bound(const struct squall_array *a, const void *src, size_t src_size)
+{
+    return sq_codec_encode_bound_of(zarr_array(a)->description->codecs, src, src_size);
+}
+
+static int encode(const struct squall_array *a, void *scratch, unsigned threads, const void *src, size_t src_size, void *dst,
+                  size_t dst_capacity, size_t *ret_size, struct squall_error *err)
+{
+    const struct sq_codec_chain *codecs = zarr_array(a)->description->codecs;
+    return sq_codec_encode(codecs, scratch, threads, src, src_size, dst, dst_capacity, ret_size, err);
+}
+
 static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
 {
     const struct sq_zarr_store *store = a->dataset->format_data;
@@ -150,9 +162,23 @@ static const struct sq_array_ops OPS = {
     .decode = decode,
     .decode_range = decode_range,
     .read_index = read_index,
+    .encode_bound = encode_bound,
+    .encode = encode,
     .stored_bytes = stored_bytes,
     .free = array_free,
 };
+
+const struct sq_zarr_array *sq_zarr_array_description(const struct squall_array *a)
+{
+    return a->ops == &OPS ? zarr_array(a)->description : NULL;
+}
+
+void sq_zarr_array_set_shape(struct squall_array *a, const uint64_t *shape)
+{
+    uint64_t *described = ((struct zarr_array *)a)->description->shape;
+    for (unsigned d = 0; d < a->info.rank; d++)
+        described[d] = a->grid[d].length = shape[d];
+}
 
 static int json_text(const struct sq_json *value, char **ret, struct squall_error *err)
 {
@@ -180,7 +206,7 @@ static struct sq_axis *rectilinear_grid(const struct sq_zarr_array *z)
     return grid;
 }
 
-static int add_array(struct squall_dataset *ds, const struct sq_zarr_array *description, struct squall_error *err)
+static int add_array(struct squall_dataset *ds, struct sq_zarr_array *description, struct squall_error *err)
 {
     struct zarr_array *z = sq_alloc_zero(1, sizeof *z);
     if (!z)

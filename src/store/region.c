@@ -1,0 +1,413 @@
+/*
+ * Writing a region: the plan of a read, the other way round. Chunks that the region holds whole are made of it alone, those that it cuts are
+ * read, changed and written under a lock. Where a chunk's elements lie in one run in the caller's memory they are encoded from there.
+ */
+#include "array/dtype.h"
+#include "base/checked.h"
+#include "base/error_internal.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "engine/plan.h"
+#include "engine/read.h"
+#include "engine/scatter.h"
+#include "engine/worker.h"
+#include "engine/zarr_array.h"
+#include "store/store.h"
+#include "sys/file.h"
+#include "sys/locks.h"
+#include "sys/pool.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* Encoding less than this is sooner done than another thread is awake. */
+enum { BYTES_WORTH_A_THREAD = 128 << 10 };
+/* A chunk, what it is encoded to, and what a chunk that is changed in part is read with. */
+enum { BUFFERS_A_THREAD = 4 };
+
+struct writing {
+    struct squall_array *array;
+    const char *folder; /* of the array */
+    struct sq_plan plan;
+    const uint8_t *src;
+    int64_t strides[SQUALL_RANK_MAX]; /* of src */
+    struct sq_worker **workers;       /* one for each thread */
+    unsigned inner_threads;           /* that may work on one chunk */
+    struct sq_hash identity;          /* of the array, for locks */
+};
+
+/* A chunk on its way. */
+struct parcel {
+    const struct writing *writing;
+    struct sq_worker *worker;
+    struct sq_plan_item item;
+    uint64_t begin[SQUALL_RANK_MAX], inside[SQUALL_RANK_MAX]; /* the chunk's first element in the array, and how many of it the array has */
+    int64_t strides[SQUALL_RANK_MAX];                         /* of the whole chunk, bytes */
+    size_t bytes;                                             /* the same */
+    const uint8_t *from;                                      /* its first selected element in src */
+    bool whole;                                               /* the region has every element of it that the array has */
+    bool padded;                                              /* it reaches beyond the array */
+    char *path;
+    uint64_t lock;
+};
+
+static int parcel_init(struct parcel *p, const struct writing *w, struct squall_error *err)
+{
+    const unsigned rank = w->plan.rank;
+    int64_t stride = (int64_t)w->array->info.element_bytes;
+    p->writing = w;
+    p->from = w->src;
+    p->whole = true;
+    p->padded = false;
+    for (unsigned d = rank; d-- > 0;) {
+        const struct sq_axis *axis = &w->plan.axes[d];
+        p->begin[d] = sq_axis_begin(axis, p->item.chunk[d]);
+        uint64_t left = axis->length - p->begin[d];
+        p->inside[d] = left < p->item.extent[d] ? left : p->item.extent[d];
+        p->whole = p->whole && p->item.count[d] == p->inside[d];
+        p->padded = p->padded || p->inside[d] < p->item.extent[d];
+        p->from += (int64_t)p->item.to[d] * w->strides[d];
+        p->strides[d] = stride;
+        if (!sq_mul_i64(stride, (int64_t)p->item.extent[d], &stride))
+            return sq_error(err, SQUALL_ENOMEM, "a chunk does not fit into memory");
+    }
+    p->bytes = (size_t)stride;
+    p->lock = sq_hash_more(w->identity, p->item.chunk, rank * sizeof *p->item.chunk).low;
+    return 0;
+}
+
+/* ---- the chunk in memory ---------------------------------------------------------------------------------------------------------- */
+
+/* Are the elements in the caller's memory the whole chunk, as it is to be? */
+static bool lies_ready(const struct parcel *p)
+{
+    const struct writing *w = p->writing;
+    for (unsigned d = 0; d < w->plan.rank; d++)
+        if (p->item.count[d] > 1 && w->strides[d] != p->strides[d])
+            return false;
+    return p->whole && !p->padded;
+}
+
+/* Elements of the region into their places in the chunk. */
+static void gather(const struct parcel *p, uint8_t *chunk)
+{
+    const struct writing *w = p->writing;
+    int64_t to[SQUALL_RANK_MAX];
+    for (unsigned d = 0; d < w->plan.rank; d++) {
+        to[d] = p->strides[d] * (int64_t)w->plan.selection.step[d];
+        chunk += (int64_t)p->item.first[d] * p->strides[d];
+    }
+    sq_scatter_copy(w->plan.rank, p->item.count, w->array->info.element_bytes, p->from, w->strides, chunk, to, SQ_SCATTER_INTO_CACHES);
+}
+
+static void fill(const struct parcel *p, uint8_t *chunk)
+{
+    const struct squall_array *a = p->writing->array;
+    sq_scatter_fill(chunk, p->bytes / a->info.element_bytes, a->info.element_bytes, a->fill);
+}
+
+/* What is there of the chunk now; elements of variable length are the caller's. */
+static int read_present(const struct parcel *p, uint8_t *chunk, struct squall_error *err)
+{
+    const struct writing *w = p->writing;
+    struct squall_selection s;
+    memset(&s, 0, sizeof s);
+    for (unsigned d = 0; d < w->plan.rank; d++) {
+        s.start[d] = p->begin[d];
+        s.count[d] = p->inside[d];
+        s.step[d] = 1;
+    }
+    return sq_array_read(w->array, &s, chunk, p->strides, w->inner_threads, NULL, err);
+}
+
+static bool same_element(enum squall_type type, size_t bytes, const void *a, const void *b)
+{
+    if (type == SQUALL_STRING)
+        return !strcmp(*(const char *const *)a, *(const char *const *)b);
+    if (type != SQUALL_BYTES)
+        return memcmp(a, b, bytes) == 0;
+    const struct squall_bytes *x = a, *y = b;
+    return x->size_bytes == y->size_bytes && (x->size_bytes == 0 || memcmp(x->data, y->data, x->size_bytes) == 0);
+}
+
+static bool is_all_fill(const struct parcel *p, const uint8_t *chunk)
+{
+    const struct squall_array *a = p->writing->array;
+    const size_t width = a->info.element_bytes;
+    if (!same_element(a->info.type, width, chunk, a->fill))
+        return false;
+    if (!sq_type_is_variable(a->info.type))
+        return memcmp(chunk, chunk + width, p->bytes - width) == 0;
+    for (size_t at = width; at < p->bytes; at += width)
+        if (!same_element(a->info.type, width, chunk + at, a->fill))
+            return false;
+    return true;
+}
+
+/* ---- the chunk in the store ------------------------------------------------------------------------------------------------------- */
+
+static int publish(const struct parcel *p, const void *bytes, size_t size_bytes, struct squall_error *err)
+{
+    const struct writing *w = p->writing;
+    return sq_store_publish(w->folder, p->path, bytes, size_bytes, sq_store_durability(&w->array->dataset->write_options), err);
+}
+
+/* bytes NULL: the chunk is removed */
+static int put_encoded(const struct parcel *p, const void *bytes, size_t size_bytes, bool locked, struct squall_error *err)
+{
+    if (!locked)
+        sq_locks_hold(p->lock);
+    int status = bytes ? publish(p, bytes, size_bytes, err) : sq_file_remove(p->path, err);
+    if (!locked)
+        sq_locks_release(p->lock);
+    return status;
+}
+
+static int put(const struct parcel *p, const uint8_t *chunk, bool locked, struct squall_error *err)
+{
+    const struct squall_array *a = p->writing->array;
+    size_t size;
+    if (!a->dataset->write_options.write_empty_chunks && is_all_fill(p, chunk))
+        return put_encoded(p, NULL, 0, locked, err);
+    if (a->plain && !a->shard)
+        return put_encoded(p, chunk, p->bytes, locked, err);
+    size_t bound = a->ops->encode_bound(a, chunk, p->bytes);
+    void *encoded = sq_worker_raw(p->worker, bound);
+    if (!encoded)
+        return sq_error_memory(err, bound);
+    SQ_TRY(a->ops->encode(a, p->worker->scratch, p->writing->inner_threads, chunk, p->bytes, encoded, bound, &size, err));
+    return put_encoded(p, encoded, size, locked, err);
+}
+
+/* ---- a chunk ---------------------------------------------------------------------------------------------------------------------- */
+
+static int write_whole(const struct parcel *p, struct squall_error *err)
+{
+    if (lies_ready(p))
+        return put(p, p->from, false, err);
+    uint8_t *chunk = sq_worker_chunk(p->worker, p->bytes);
+    if (!chunk)
+        return sq_error_memory(err, p->bytes);
+    if (p->padded)
+        fill(p, chunk);
+    gather(p, chunk);
+    return put(p, chunk, false, err);
+}
+
+static void free_elements(enum squall_type type, void *elements, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sq_free(type == SQUALL_STRING ? ((char **)elements)[i] : ((struct squall_bytes *)elements)[i].data);
+}
+
+/*
+ * Elements of variable length that were read are ours until the chunk has been encoded, those of the region stay the caller's. So what is read
+ * goes into a box of its own, and the chunk borrows from both.
+ */
+static int change_variable(const struct parcel *p, uint8_t *chunk, struct squall_error *err)
+{
+    const struct writing *w = p->writing;
+    const size_t width = w->array->info.element_bytes;
+    struct parcel inside = *p;
+    int64_t stride = (int64_t)width;
+    for (unsigned d = w->plan.rank; d-- > 0;) {
+        inside.strides[d] = stride;
+        stride *= (int64_t)p->inside[d];
+    }
+    SQ_CLEANUP_FREE uint8_t *owned = sq_alloc_zero((size_t)stride, 1);
+    if (!owned)
+        return sq_error_memory(err, (size_t)stride);
+    SQ_TRY(read_present(&inside, owned, err));
+    if (p->padded)
+        fill(p, chunk);
+    sq_scatter_copy(w->plan.rank, p->inside, width, owned, inside.strides, chunk, p->strides, SQ_SCATTER_INTO_CACHES);
+    gather(p, chunk);
+    int status = put(p, chunk, true, err);
+    free_elements(w->array->info.type, owned, (size_t)stride / width);
+    return status;
+}
+
+static int change(const struct parcel *p, uint8_t *chunk, struct squall_error *err)
+{
+    if (sq_type_is_variable(p->writing->array->info.type))
+        return change_variable(p, chunk, err);
+    if (p->padded)
+        fill(p, chunk);
+    SQ_TRY(read_present(p, chunk, err));
+    gather(p, chunk);
+    return put(p, chunk, true, err);
+}
+
+static int write_part(const struct parcel *p, struct squall_error *err)
+{
+    uint8_t *chunk = sq_worker_chunk(p->worker, p->bytes);
+    if (!chunk)
+        return sq_error_memory(err, p->bytes);
+    sq_locks_hold(p->lock);
+    int status = change(p, chunk, err);
+    sq_locks_release(p->lock);
+    return status;
+}
+
+/* "array t2m, chunk 3/0/1" before the message. */
+static int failed_at(const struct parcel *p, int status, struct squall_error *err)
+{
+    const struct squall_array *a = p->writing->array;
+    SQ_CLEANUP_TEXT struct sq_text chunk = SQ_TEXT_INIT;
+    for (unsigned d = 0; d < a->info.rank; d++)
+        sq_text_printf(&chunk, "%s%" PRIu64, d ? "/" : "", p->item.chunk[d]);
+    return sq_error_within(err, status, "array %s, %s %s", a->info.name, a->shard ? "shard" : "chunk", sq_text_string(&chunk));
+}
+
+static int write_item(void *user, size_t index, unsigned seat, struct squall_error *err)
+{
+    struct writing *w = user;
+    struct squall_array *a = w->array;
+    struct sq_location where = {0};
+    struct parcel p;
+    if (sq_cancelled(a->dataset->ctx))
+        return sq_error(err, SQUALL_ECANCELLED, "writing array %s was cancelled", a->info.name);
+    if (!w->workers[seat] && !(w->workers[seat] = sq_worker_take(a)))
+        return sq_error_memory(err, sizeof(struct sq_worker));
+    p.worker = w->workers[seat];
+    if (!sq_plan_item_at(&w->plan, index, &p.item))
+        return 0;
+    SQ_TRY(parcel_init(&p, w, err));
+    SQ_TRY(a->ops->locate(a, p.item.chunk, &where, err));
+    p.path = where.path;
+    int status = p.whole ? write_whole(&p, err) : write_part(&p, err);
+    sq_free(where.path);
+    return status ? failed_at(&p, status, err) : 0;
+}
+
+/* ---- a write ---------------------------------------------------------------------------------------------------------------------- */
+
+static int refuse_unaligned(const struct squall_array *a, const struct squall_selection *s, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text region = SQ_TEXT_INIT;
+    const struct squall_selection aligned = squall_selection_aligned(a, s);
+    for (unsigned d = 0; d < a->info.rank; d++)
+        sq_text_printf(&region, "%s%" PRIu64 ":%" PRIu64, d ? ", " : "", aligned.start[d], aligned.start[d] + aligned.count[d]);
+    return sq_error(err, SQUALL_EREFUSED,
+                    "array %s: the region cuts %s, which another process may be writing; the nearest region that cuts none is [%s]",
+                    a->info.name, a->shard ? "shards" : "chunks", sq_text_string(&region));
+}
+
+static int writing_init(struct writing *w, struct squall_array *a, const struct squall_selection *selection, const void *src,
+                        const int64_t *strides, struct squall_error *err)
+{
+    const struct squall_array_info *info = &a->info;
+    const struct sq_zarr_array *description = sq_zarr_array_description(a);
+    if (!a->dataset->writable || !description)
+        return sq_error(err, SQUALL_EREFUSED, "array %s was not opened for writing", info->name);
+    if (info->unsupported)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: %s", info->name, info->unsupported);
+    if (description->codec_list)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: unsupported writing to a rectilinear grid", info->name);
+    *w = (struct writing){.array = a, .folder = description->folder, .src = src};
+    int status = sq_plan_init(info->rank, a->grid, selection, &w->plan, err);
+    if (status)
+        return sq_error_within(err, status, "array %s", info->name);
+    int64_t stride = (int64_t)info->element_bytes;
+    for (unsigned d = info->rank; d-- > 0 && w->plan.item_count > 0;) {
+        w->strides[d] = strides ? strides[d] : stride;
+        if (!sq_mul_i64(stride, (int64_t)selection->count[d], &stride))
+            return sq_error(err, SQUALL_EINVAL, "array %s: the selection does not fit into memory", info->name);
+    }
+    return 0;
+}
+
+/* The same array has the same locks, by whatever path and dataset it was opened. */
+static int identify(struct writing *w, struct squall_error *err)
+{
+    enum sq_file_kind kind;
+    struct sq_file_identity id = {0};
+    SQ_TRY(sq_file_stat(w->folder, &kind, &id, err));
+    if (kind != SQ_FILE_FOLDER)
+        return sq_error(err, SQUALL_EIO, "%s is gone since the store was opened", w->folder);
+    const uint64_t numbers[] = {id.device, id.inode};
+    w->identity = sq_hash_bytes(numbers, sizeof numbers);
+    return 0;
+}
+
+static uint64_t chunk_bytes(const struct squall_array *a)
+{
+    uint64_t bytes = a->info.element_bytes;
+    for (unsigned d = 0; d < a->info.rank; d++)
+        if (!sq_mul_u64(bytes, a->grid[d].chunk, &bytes))
+            return UINT64_MAX;
+    return bytes;
+}
+
+/* As many threads as have something to do and room for their buffers: over chunks, and what is left of them within each. */
+static unsigned choose_threads(struct writing *w)
+{
+    const struct squall_context *ctx = w->array->dataset->ctx;
+    const uint64_t items = w->plan.item_count, bytes = chunk_bytes(w->array);
+    uint64_t threads = ctx->threads, work;
+    if (sq_mul_u64(items, bytes, &work) && threads > work / BYTES_WORTH_A_THREAD + 1)
+        threads = work / BYTES_WORTH_A_THREAD + 1;
+    uint64_t outer = items < threads ? items : threads;
+    if (outer > ctx->memory_bytes / BUFFERS_A_THREAD / bytes)
+        outer = ctx->memory_bytes / BUFFERS_A_THREAD / bytes;
+    if (outer == 0)
+        outer = 1;
+    w->inner_threads = (unsigned)(threads / outer);
+    return (unsigned)outer;
+}
+
+int squall_array_write(squall_array *a, const struct squall_selection *selection, const void *src, const int64_t *strides,
+                       struct squall_error *err)
+{
+    struct writing w;
+    SQ_TRY(writing_init(&w, a, selection, src, strides, err));
+    if (w.plan.item_count == 0)
+        return 0;
+    if (a->dataset->write_options.aligned_only && !squall_selection_is_aligned(a, selection))
+        return refuse_unaligned(a, selection, err);
+    SQ_TRY(identify(&w, err));
+    unsigned threads = choose_threads(&w);
+    SQ_CLEANUP_FREE struct sq_worker **workers = sq_alloc_zero(threads, sizeof *workers);
+    if (!workers)
+        return sq_error_memory(err, threads * sizeof *workers);
+    w.workers = workers;
+    int status = sq_parallel(threads, w.plan.item_count, write_item, &w, err);
+    for (unsigned i = 0; i < threads; i++)
+        sq_worker_give_back(a, workers[i]);
+    return status;
+}
+
+/* ---- alignment -------------------------------------------------------------------------------------------------------------------- */
+
+/* One behind the last selected element. */
+static uint64_t selection_end(const struct squall_selection *s, unsigned d)
+{
+    return s->start[d] + (s->count[d] - 1) * s->step[d] + 1;
+}
+
+struct squall_selection squall_selection_aligned(const squall_array *a, const struct squall_selection *s)
+{
+    struct squall_selection r = *s;
+    for (unsigned d = 0; d < a->info.rank; d++) {
+        const struct sq_axis *axis = &a->grid[d];
+        r.step[d] = 1;
+        if (s->count[d] == 0)
+            continue;
+        uint64_t last = sq_axis_chunk_of(axis, selection_end(s, d) - 1), end = sq_axis_begin(axis, last) + sq_axis_extent(axis, last);
+        r.start[d] = sq_axis_begin(axis, sq_axis_chunk_of(axis, s->start[d]));
+        r.count[d] = (end < axis->length ? end : axis->length) - r.start[d];
+    }
+    return r;
+}
+
+int squall_selection_is_aligned(const squall_array *a, const struct squall_selection *s)
+{
+    for (unsigned d = 0; d < a->info.rank; d++)
+        if (s->count[d] == 0)
+            return 1;
+    const struct squall_selection aligned = squall_selection_aligned(a, s);
+    for (unsigned d = 0; d < a->info.rank; d++)
+        if (aligned.start[d] != s->start[d] || aligned.count[d] != s->count[d])
+            return 0;
+    return 1;
+}

@@ -1,0 +1,48 @@
+/* What the files of the write side share. */
+#ifndef SQ_STORE_STORE_H
+#define SQ_STORE_STORE_H
+
+#include "base/json.h"
+#include "io/atomic_file.h"
+#include "squall/store.h"
+#include <stdbool.h>
+
+enum sq_durability sq_store_durability(const struct squall_store_options *options);
+
+/*
+ * Publish bytes at a path whose folders below `base` may be missing; base itself is there. SQUALL_DURABILITY_FULL: all names from base on are
+ * durable then.
+ */
+int sq_store_publish(const char *base, const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability,
+                     struct squall_error *err) SQUALL_CHECK;
+
+/* ---- documents of nodes ----------------------------------------------------------------------------------------------------------- */
+
+/* A group or an array, as its metadata has it. */
+struct sq_node {
+    int version; /* 0: there is no node */
+    bool is_array;
+    struct sq_json *document;   /* zarr.json, .zarray or .zgroup */
+    struct sq_json *attributes; /* v2's .zattrs; NULL: it has none */
+};
+
+int sq_node_read(const char *folder, struct sq_node *ret, struct squall_error *err) SQUALL_CHECK; /* *ret: sq_node_done */
+/* Write the documents, and then say the same in consolidated metadata of the groups above (and of this one). The folder is there. */
+int sq_node_write(const char *folder, const struct sq_node *node, const struct squall_store_options *options,
+                  struct squall_error *err) SQUALL_CHECK;
+/* Read, change and write a node's documents, one thread at a time. SQUALL_ENOTFOUND: there is none. */
+typedef int sq_node_change(struct sq_node *node, const void *user, struct squall_error *err);
+int sq_node_update(const char *folder, sq_node_change *change, const void *user, const struct squall_store_options *options,
+                   struct squall_error *err) SQUALL_CHECK;
+/* A .zmetadata with this group in it, which is kept true from then on. */
+int sq_node_begin_consolidated_v2(const char *folder, const struct sq_node *group, const struct squall_store_options *options,
+                                  struct squall_error *err) SQUALL_CHECK;
+/* Take the node and all below it out of the consolidated metadata above. */
+int sq_node_forget(const char *folder, const struct squall_store_options *options, struct squall_error *err) SQUALL_CHECK;
+void sq_node_done(struct sq_node *node);
+#define SQ_CLEANUP_NODE __attribute__((cleanup(sq_node_done)))
+
+/* An array's documents from what is wanted, checked by reading them; version is 2 or 3. *ret: sq_node_done. */
+int sq_node_of_spec(const struct squall_array_spec *spec, int version, struct sq_node *ret, struct squall_error *err) SQUALL_CHECK;
+
+#endif

@@ -1,6 +1,7 @@
 /* See json.h. A struct sq_json is a json-c object under another name, except that JSON null has a node of its own. */
 #include "base/json.h"
 #include "base/error_internal.h"
+#include "base/memory.h"
 #include <errno.h>
 #include <json-c/json.h>
 #include <math.h>
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_LIMIT = 64 };
-static const size_t SIZE_LIMIT_BYTES = (size_t)256 << 20;
+enum { DEPTH_LIMIT = 64, VALUES_LIMIT = 4 << 20 };
+static const size_t SIZE_LIMIT_BYTES = (size_t)128 << 20;
 
 /* json-c has NULL for null. To tell "null" from "absent" our pointers to null go to this node, which is never inside a tree. */
 static char null_node;
@@ -24,30 +25,125 @@ static struct sq_json *outer(struct json_object *o)
     return o ? (struct sq_json *)o : (struct sq_json *)&null_node;
 }
 
-int sq_json_parse(const char *text, size_t length, struct sq_json **ret, struct squall_error *err)
+static bool is_blank(char c)
 {
-    if (length > SIZE_LIMIT_BYTES)
-        return sq_error(err, SQUALL_ECORRUPT, "%zu bytes of JSON: more than the limit of 256 MiB", length);
-    struct json_tokener *tokener = json_tokener_new_ex(DEPTH_LIMIT);
-    if (!tokener)
-        return sq_error_memory(err, sizeof(void *));
-    struct json_object *root = json_tokener_parse_ex(tokener, text, (int)length);
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static bool is_structure(char c)
+{
+    return c == ',' || c == ':' || c == '[' || c == ']' || c == '{' || c == '}';
+}
+
+struct compact {
+    char *text; /* without the blanks that part nothing: json-c looks at each one long, and half of an indented document is blanks */
+    size_t length;
+    size_t value_count; /* at least as many as there are */
+    bool whole; /* no comments or single quotes, which json-c takes though they are no JSON: what is a blank is not as clear there */
+};
+
+/* *c: one that is zero, with room for as many characters. */
+static void compact(const char *text, size_t length, struct compact *c)
+{
+    bool in_string = false;
+    c->whole = true;
+    c->value_count = 1;
+    for (size_t i = 0; i < length; i++) {
+        const char ch = text[i];
+        if (in_string) {
+            c->text[c->length++] = ch;
+            if (ch == '\\' && i + 1 < length)
+                c->text[c->length++] = text[++i];
+            in_string = ch != '"';
+            continue;
+        }
+        if (is_blank(ch)) {
+            while (i + 1 < length && is_blank(text[i + 1]))
+                i++;
+            if (c->length > 0 && !is_structure(c->text[c->length - 1]) && i + 1 < length && !is_structure(text[i + 1]))
+                c->text[c->length++] = ' ';
+            continue;
+        }
+        in_string = ch == '"';
+        c->whole = c->whole && ch != '/' && ch != '\'';
+        c->value_count += ch == ',' || ch == '[' || ch == '{';
+        c->text[c->length++] = ch;
+    }
+}
+
+static void tokener_cleanup(struct json_tokener **tokener)
+{
+    if (*tokener)
+        json_tokener_free(*tokener);
+}
+
+/* *ret_end: how many characters were read. */
+static enum json_tokener_error tokenize(struct json_tokener *tokener, const char *text, size_t length, struct json_object **ret,
+                                        size_t *ret_end)
+{
+    json_tokener_reset(tokener);
+    *ret = json_tokener_parse_ex(tokener, text, (int)length);
     enum json_tokener_error error = json_tokener_get_error(tokener);
-    size_t end = json_tokener_get_parse_end(tokener);
+    *ret_end = json_tokener_get_parse_end(tokener);
     if (error == json_tokener_continue) { /* a bare number at the end of the text: a blank ends it */
-        root = json_tokener_parse_ex(tokener, " ", 1);
+        *ret = json_tokener_parse_ex(tokener, " ", 1);
         error = json_tokener_get_error(tokener);
     }
-    json_tokener_free(tokener);
+    return error;
+}
+
+/* The text as it is, for its own sake or for the place of an error. */
+static int parse_as_it_is(struct json_tokener *tokener, const char *text, size_t length, struct sq_json **ret, struct squall_error *err)
+{
+    struct json_object *root = NULL;
+    size_t end;
+    enum json_tokener_error error = tokenize(tokener, text, length, &root, &end);
     if (error == json_tokener_continue)
         return sq_error(err, SQUALL_ECORRUPT, "JSON ends in the middle of a value, after %zu bytes", length);
     if (error != json_tokener_success)
         return sq_error(err, SQUALL_ECORRUPT, "no JSON at byte %zu: %s", end, json_tokener_error_desc(error));
-    while (end < length && strchr(" \t\r\n", text[end]) && text[end])
+    while (end < length && is_blank(text[end]))
         end++;
     if (end < length) {
         json_object_put(root);
         return sq_error(err, SQUALL_ECORRUPT, "at byte %zu: more after the end of the JSON value", end);
+    }
+    *ret = outer(root);
+    return 0;
+}
+
+/* Commas and brackets anywhere: never fewer than there are values. */
+static size_t count_values(const char *text, size_t length)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < length; i++)
+        count += text[i] == ',' || text[i] == '[' || text[i] == '{';
+    return count;
+}
+
+int sq_json_parse(const char *text, size_t length, struct sq_json **ret, struct squall_error *err)
+{
+    if (length > SIZE_LIMIT_BYTES)
+        return sq_error(err, SQUALL_ECORRUPT, "%zu bytes of JSON: more than the limit of 128 MiB", length);
+    SQ_CLEANUP_FREE char *room = sq_alloc(length + 1, 1);
+    struct compact c = {.text = room};
+    struct json_object *root = NULL;
+    size_t end;
+    if (!room)
+        return sq_error_memory(err, length);
+    compact(text, length, &c);
+    if (!c.whole)
+        c.value_count = count_values(text, length);
+    if (c.value_count > VALUES_LIMIT)
+        return sq_error(err, SQUALL_ECORRUPT, "JSON with more than %d values", VALUES_LIMIT);
+    __attribute__((cleanup(tokener_cleanup))) struct json_tokener *tokener = json_tokener_new_ex(DEPTH_LIMIT);
+    if (!tokener)
+        return sq_error_memory(err, sizeof(void *));
+    if (!c.whole || tokenize(tokener, c.text, c.length, &root, &end) != json_tokener_success)
+        return parse_as_it_is(tokener, text, length, ret, err);
+    if (end < c.length) {
+        json_object_put(root);
+        return parse_as_it_is(tokener, text, length, ret, err);
     }
     *ret = outer(root);
     return 0;

@@ -271,6 +271,7 @@ static int fill_dataset(struct squall_dataset *ds, const struct sq_zarr_store *s
     }
     for (size_t i = 0; i < store->problem_count; i++)
         SQ_TRY(sq_dataset_add_problem(ds, store->problems[i], err));
+    SQ_TRY(SQ_GROW(ds->arrays, ds->array_capacity, store->array_count, err));
     for (size_t i = 0; i < store->array_count; i++)
         SQ_TRY(add_array(ds, &store->arrays[i], err));
     return 0;

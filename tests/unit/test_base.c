@@ -67,6 +67,50 @@ static void key_order_is_kept(void **state)
     assert_string_equal(out.data, text);
 }
 
+/* Blanks between tokens part them or say nothing; within texts they are text, whatever stands around them. */
+static void blanks_of_json_are_kept_where_they_mean_something(void **state)
+{
+    (void)state;
+    static const char *const same[][2] = {
+        {" { \"a b\" : [ 1 , 2.5 , \"x \\\" [ y\" , { } , [ ] , null ] }\n\t ", "{\"a b\":[1,2.5,\"x \\\" [ y\",{},[],null]}"},
+        {"/* \" */ [ \"a  b\" ]", "[\"a  b\"]"},
+        {"[ 'a  b' ]", "[\"a  b\"]"},
+        {" 7 ", "7"},
+    };
+    static const char *const refused[] = {"[1 2]", "[1 .5]", "[tr ue]", "[1] 2", "[1]2", "{\"a\" \"b\":1}", "\"a\" \"b\""};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        SQ_CLEANUP_TEXT struct sq_text out = SQ_TEXT_INIT;
+        SQ_CLEANUP_JSON struct sq_json *v = parsed(same[i][0]);
+        assert_int_equal(sq_json_write(v, false, &out, NULL), 0);
+        assert_string_equal(out.data, same[i][1]);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct sq_json *v;
+        if (sq_json_parse(refused[i], strlen(refused[i]), &v, NULL) != SQUALL_ECORRUPT)
+            fail_msg("%s was taken", refused[i]);
+    }
+}
+
+/* Two bytes a value would take 35 times their memory. */
+static void json_of_very_many_values_is_refused(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000000 };
+    SQ_CLEANUP_FREE char *text = sq_alloc(2 * COUNT + 2, 1);
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct sq_json *v;
+    text[0] = '[';
+    for (size_t i = 0; i < COUNT; i++)
+        memcpy(text + 1 + 2 * i, "0,", 2);
+    text[2 * COUNT] = ']';
+    assert_int_equal(sq_json_parse(text, 2 * COUNT + 1, &v, &err), SQUALL_ECORRUPT);
+    assert_non_null(strstr(err.message, "JSON with more than 4194304 values"));
+    text[1] = '/'; /* as it is */
+    assert_int_equal(sq_json_parse(text, 2 * COUNT + 1, &v, &err), SQUALL_ECORRUPT);
+    assert_int_equal(sq_json_parse(text, (size_t)200 << 20, &v, &err), SQUALL_ECORRUPT);
+    assert_non_null(strstr(err.message, "more than the limit of 128 MiB"));
+}
+
 static void damaged_json_is_refused_with_its_place(void **state)
 {
     (void)state;
@@ -171,6 +215,8 @@ int main(void)
         cmocka_unit_test(written_doubles_read_back_the_same),
         cmocka_unit_test(key_order_is_kept),
         cmocka_unit_test(damaged_json_is_refused_with_its_place),
+        cmocka_unit_test(blanks_of_json_are_kept_where_they_mean_something),
+        cmocka_unit_test(json_of_very_many_values_is_refused),
         cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(crc32c_matches_the_published_vectors),
         cmocka_unit_test(hashes_tell_lengths_and_order_apart),

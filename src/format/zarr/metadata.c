@@ -68,7 +68,7 @@ int sq_zarr_set_attributes(struct sq_zarr_array *a, const struct sq_json *attrib
     enum sq_json_type type = sq_json_type(attributes);
     if (type != SQ_JSON_OBJECT && type != SQ_JSON_ABSENT && type != SQ_JSON_NULL)
         return sq_error(err, SQUALL_ECORRUPT, "its attributes are no object");
-    a->attributes = type == SQ_JSON_OBJECT ? sq_json_copy(attributes) : sq_json_new_object();
+    a->attributes = type == SQ_JSON_OBJECT ? sq_json_share(attributes) : sq_json_new_object();
     return a->attributes ? 0 : sq_error_memory(err, sizeof(void *));
 }
 

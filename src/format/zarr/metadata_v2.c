@@ -63,8 +63,14 @@ static int set_names_and_attributes(const struct sq_json *attributes, struct sq_
     for (unsigned d = 0; usable && d < a->rank; d++)
         usable = sq_json_string(sq_json_at(names, d)) != NULL;
     SQ_TRY(sq_zarr_set_dims(a, usable ? names : NULL, err));
-    if (usable)
-        sq_json_remove(a->attributes, DIMENSIONS);
+    if (!usable)
+        return 0;
+    struct sq_json *others = sq_json_copy(a->attributes); /* the document stays as it is */
+    if (!others)
+        return sq_error_memory(err, sizeof(void *));
+    sq_json_remove(others, DIMENSIONS);
+    sq_json_free(a->attributes);
+    a->attributes = others;
     return 0;
 }
 

@@ -270,6 +270,14 @@ static int set_root_attributes(struct opening *o, const struct sq_json *attribut
     return o->store->attributes ? 0 : sq_error_memory(err, sizeof(void *));
 }
 
+/* Room for the arrays among these nodes, so that they need not be moved as they become more; for as many as are common. */
+static int make_room(struct sq_zarr_store *s, const struct sq_json *nodes, struct squall_error *err)
+{
+    enum { COMMON_COUNT = 4096 };
+    size_t count = sq_json_count(nodes);
+    return SQ_GROW(s->arrays, s->array_capacity, count < COMMON_COUNT ? count : COMMON_COUNT, err);
+}
+
 static int open_v3(struct opening *o, const struct sq_json *root, struct squall_error *err)
 {
     const struct sq_json *consolidated = sq_json_get(root, "consolidated_metadata"), *nodes = sq_json_get(consolidated, "metadata");
@@ -282,8 +290,10 @@ static int open_v3(struct opening *o, const struct sq_json *root, struct squall_
     SQ_TRY(set_root_attributes(o, is_array ? NULL : sq_json_get(root, "attributes"), err));
     if (is_array)
         return add_array(o, "", 3, root, NULL, err);
-    if (kind && !strcmp(kind, "inline") && sq_json_type(nodes) == SQ_JSON_OBJECT)
+    if (kind && !strcmp(kind, "inline") && sq_json_type(nodes) == SQ_JSON_OBJECT) {
+        SQ_TRY(make_room(o->store, nodes, err));
         return sq_json_each(nodes, visit_consolidated_v3, o, err);
+    }
     return walk_group(o, "", 0, walk_v3, err);
 }
 
@@ -295,6 +305,7 @@ static int open_v2(struct opening *o, const struct sq_json *consolidated, struct
     o->store->version = 2;
     if (sq_json_type(metadata) == SQ_JSON_OBJECT) {
         SQ_TRY(set_root_attributes(o, sq_json_get(metadata, ".zattrs"), err));
+        SQ_TRY(make_room(o->store, metadata, err));
         void *user[] = {o, (void *)(uintptr_t)metadata};
         return sq_json_each(metadata, visit_consolidated_v2, user, err);
     }

@@ -9,7 +9,7 @@ enum { ENDIAN_LITTLE, ENDIAN_BIG };
 static const char *const orders[] = {"little", "big", NULL};
 
 static const struct sq_stage_option options[] = {
-    [OPTION_ENDIAN] = {"endian", orders, 0, 0, ENDIAN_LITTLE}, /* no numbers for them */
+    [OPTION_ENDIAN] = {"endian", orders, 0, 0, ENDIAN_LITTLE, .told = false}, /* no numbers for them */
     {0},
 };
 

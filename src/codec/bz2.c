@@ -33,7 +33,7 @@ static int decode_stream(const uint8_t *src, size_t src_size, size_t *at, uint8_
         return status;
     for (;;) {
         unsigned in = piece(src_size - *at), out = piece(capacity - *size);
-        char none;
+        char none = 0;
         z.next_in = (char *)(uintptr_t)(src + *at);
         z.avail_in = in;
         z.next_out = out ? (char *)dst + *size : &none;

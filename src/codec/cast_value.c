@@ -18,8 +18,8 @@ static const char *const roundings[] = {"nearest-even", "towards-zero", "towards
 static const char *const beyonds[] = {"error", "clamp", "wrap", NULL};
 
 static const struct sq_stage_option options[] = {
-    [OPTION_ROUNDING] = {"rounding", roundings, 0, 0, NEAREST_EVEN},
-    [OPTION_OUT_OF_RANGE] = {"out_of_range", beyonds, 0, 0, BEYOND_ERROR},
+    [OPTION_ROUNDING] = {"rounding", roundings, 0, 0, NEAREST_EVEN, .told = false},
+    [OPTION_OUT_OF_RANGE] = {"out_of_range", beyonds, 0, 0, BEYOND_ERROR, .told = false},
     {0},
 };
 

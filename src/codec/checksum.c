@@ -19,7 +19,7 @@ static const struct sq_stage_option options_end[] = {
     {0},
 };
 static const struct sq_stage_option options_start[] = {
-    [OPTION_LOCATION] = {"location", locations, 0, 1, LOCATION_START},
+    [OPTION_LOCATION] = {"location", locations, 0, 1, LOCATION_START, .told = false},
     {0},
 };
 

@@ -104,14 +104,16 @@ void sq_numbers_load(enum squall_type type, const void *src, size_t count, union
 
 /* ---- convert ---------------------------------------------------------------------------------------------------------------------- */
 
+static const double two_to_63 = 9223372036854775808.0;
+
 static int64_t whole(double value)
 {
-    return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
+    return value >= -two_to_63 && value < two_to_63 ? (int64_t)value : INT64_MIN;
 }
 
 static uint64_t natural(double value)
 {
-    return value >= 0x1p63 && value < 0x1p64 ? (uint64_t)value : (uint64_t)whole(value);
+    return value >= two_to_63 && value < 2 * two_to_63 ? (uint64_t)value : (uint64_t)whole(value);
 }
 
 #define CONVERT(from_member, to_member, expression)                                                                                        \

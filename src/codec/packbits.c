@@ -81,9 +81,9 @@ enum { TO_THE_LAST = -1 };
 static const char *const paddings[] = {"none", "first_byte", "last_byte", NULL};
 
 static const struct sq_stage_option options[] = {
-    [OPTION_PADDING] = {"padding_encoding", paddings, 0, 0, PADDING_NONE},
-    [OPTION_FIRST] = {"first_bit", NULL, 0, 63, 0},
-    [OPTION_LAST] = {"last_bit", NULL, 0, 63, TO_THE_LAST},
+    [OPTION_PADDING] = {"padding_encoding", paddings, 0, 0, PADDING_NONE, .told = false},
+    [OPTION_FIRST] = {"first_bit", NULL, 0, 63, 0, .told = false},
+    [OPTION_LAST] = {"last_bit", NULL, 0, 63, TO_THE_LAST, .told = false},
     {0},
 };
 

@@ -17,7 +17,7 @@ enum { LOCATION_START, LOCATION_END };
 static const char *const locations[] = {"start", "end", NULL};
 
 static const struct sq_stage_option options[] = {
-    [OPTION_LOCATION] = {"index_location", locations, 0, 0, LOCATION_END},
+    [OPTION_LOCATION] = {"index_location", locations, 0, 0, LOCATION_END, .told = false},
     {0},
 };
 

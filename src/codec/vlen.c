@@ -116,7 +116,7 @@ static struct squall_bytes element(const struct sq_stage *stage, const uint8_t *
 {
     struct squall_bytes bytes = {NULL, 0};
     if (is_utf8(stage)) {
-        memcpy(&bytes.data, src + i * sizeof(char *), sizeof(char *));
+        memcpy(&bytes.data, src + i * sizeof bytes.data, sizeof bytes.data);
         bytes.size_bytes = bytes.data ? strlen(bytes.data) : 0;
     } else {
         memcpy(&bytes, src + i * sizeof bytes, sizeof bytes);

@@ -1,0 +1,97 @@
+/*
+ * Stored chunks: the first byte chooses a chain, so that each codec, and the index of shards, is met by itself and behind others. What
+ * comes out is a chunk or an error with a message; a range is the same as that part of the whole.
+ */
+#include "base/memory.h"
+#include "codec/codec.h"
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+#define INDEX  "\"index_codecs\":[" LITTLE ",{\"name\":\"crc32c\"}]"
+#define SHARD(inner, index)                                                                                                                \
+    "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2,8],\"codecs\":[" inner "],\"index_codecs\":[" index "]}}"
+#define FILTER(name, settings) "[{\"name\":\"numcodecs." name "\",\"configuration\":{" settings "}}," LITTLE "]"
+
+static const struct target {
+    enum squall_type type;
+    const char *codecs;
+} targets[] = {
+    {SQUALL_FLOAT32, "[" LITTLE ",{\"name\":\"blosc\"}]"},
+    {SQUALL_FLOAT32, "[" LITTLE ",{\"name\":\"zstd\"}]"},
+    {SQUALL_FLOAT32, "[" LITTLE ",{\"name\":\"gzip\"}]"},
+    {SQUALL_FLOAT32, "[" LITTLE ",{\"name\":\"numcodecs.zlib\"}]"},
+    {SQUALL_FLOAT32, "[" LITTLE ",{\"name\":\"numcodecs.lz4\"}]"},
+    {SQUALL_FLOAT32, "[" LITTLE ",{\"name\":\"numcodecs.bz2\"}]"},
+    {SQUALL_FLOAT32, "[" LITTLE ",{\"name\":\"numcodecs.shuffle\"}]"},
+    {SQUALL_FLOAT32, "[" LITTLE ",{\"name\":\"crc32c\"},{\"name\":\"numcodecs.fletcher32\"}]"},
+    {SQUALL_INT16, "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},{\"name\":\"zstd\"},{\"name\":\"gzip\"}]"},
+    {SQUALL_STRING, "[{\"name\":\"vlen-utf8\"}]"},
+    {SQUALL_BYTES, "[{\"name\":\"vlen-bytes\"},{\"name\":\"zstd\"}]"},
+    {SQUALL_BOOL, "[{\"name\":\"packbits\",\"configuration\":{\"padding_encoding\":\"first_byte\"}}]"},
+    {SQUALL_INT32, "[{\"name\":\"packbits\",\"configuration\":{\"first_bit\":3,\"last_bit\":13}}]"},
+    {SQUALL_BOOL, FILTER("packbits", "")},
+    {SQUALL_INT32, FILTER("delta", "\"dtype\":\"<i4\",\"astype\":\"<i2\"")},
+    {SQUALL_FLOAT64, FILTER("fixedscaleoffset", "\"dtype\":\"<f8\",\"astype\":\"<u2\",\"scale\":10,\"offset\":-1.5")},
+    {SQUALL_FLOAT64, FILTER("astype", "\"encode_dtype\":\"<f2\",\"decode_dtype\":\"<f8\"")},
+    {SQUALL_INT16, "[{\"name\":\"scale_offset\",\"configuration\":{\"offset\":5,\"scale\":3}}," LITTLE "]"},
+    {SQUALL_INT16, "[{\"name\":\"cast_value\",\"configuration\":{\"data_type\":\"float64\"}}," LITTLE "]"},
+    {SQUALL_INT16, "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}," LITTLE ",{\"name\":\"zstd\"}]"},
+    {SQUALL_INT16, "[" SHARD(LITTLE, LITTLE) "]"},
+    {SQUALL_INT16, "[" SHARD(LITTLE ",{\"name\":\"zstd\"}", LITTLE ",{\"name\":\"crc32c\"}") ",{\"name\":\"zstd\"}]"},
+    {SQUALL_STRING, "[" SHARD("{\"name\":\"vlen-utf8\"}", LITTLE) "]"},
+};
+enum { TARGETS = sizeof targets / sizeof *targets, CELLS = 32 };
+
+static struct sq_codec_chain *chain_of(const struct target *target)
+{
+    static const uint64_t shape[] = {4, 8};
+    const struct sq_codec_chunk chunk = {.dtype = sq_dtype_of(target->type), .rank = 2, .shape = shape};
+    struct sq_json *codecs = NULL;
+    struct sq_codec_chain *chain = NULL;
+    require(sq_json_parse(target->codecs, strlen(target->codecs), &codecs, NULL) == 0);
+    require(sq_codec_chain_bind_v3(codecs, &chunk, &chain, NULL) == 0);
+    sq_json_free(codecs);
+    return chain;
+}
+
+static void free_elements(enum squall_type type, void *elements)
+{
+    for (unsigned i = 0; i < CELLS && type == SQUALL_STRING; i++)
+        sq_free(((char **)elements)[i]);
+    for (unsigned i = 0; i < CELLS && type == SQUALL_BYTES; i++)
+        sq_free(((struct squall_bytes *)elements)[i].data);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 1)
+        return 0;
+    const struct target *target = &targets[data[0] % TARGETS];
+    struct sq_codec_chain *chain = chain_of(target);
+    struct sq_codec_scratch *scratch = sq_codec_scratch_new();
+    struct squall_error err = SQUALL_ERROR_INIT, range_err = SQUALL_ERROR_INIT;
+    size_t bytes = CELLS * sq_dtype_of(target->type).element_bytes;
+    uint8_t *chunk = malloc(bytes), part[5];
+    int status = sq_codec_decode(chain, scratch, 1 + data[0] / TARGETS % 3, data + 1, size - 1, chunk, bytes, &err);
+    require(status == 0 || err.message[0]);
+    require(status == 0 || status == SQUALL_ECORRUPT || status == SQUALL_EUNSUPPORTED || status == SQUALL_ENOMEM);
+    if (!sq_type_is_variable(target->type)) {
+        int range_status = sq_codec_decode_range(chain, scratch, data + 1, size - 1, bytes, bytes / 3, sizeof part, part, &range_err);
+        require(status != 0 || (range_status == 0 && memcmp(part, chunk + bytes / 3, sizeof part) == 0));
+    } else if (status == 0) {
+        free_elements(target->type, chunk);
+    }
+    free(chunk);
+    sq_codec_scratch_free(scratch);
+    sq_codec_chain_free(chain);
+    return 0;
+}

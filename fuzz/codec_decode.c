@@ -76,8 +76,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     const struct target *target = &targets[data[0] % TARGETS];
-    struct sq_codec_chain *chain = chain_of(target);
-    struct sq_codec_scratch *scratch = sq_codec_scratch_new();
+    static struct sq_codec_chain *chains[TARGETS]; /* as in use: bound once, the scratch warm from other chunks */
+    static struct sq_codec_scratch *scratch;
+    struct sq_codec_chain **chain_slot = &chains[data[0] % TARGETS], *chain;
+    if (!scratch)
+        require((scratch = sq_codec_scratch_new()) != NULL);
+    if (!*chain_slot)
+        *chain_slot = chain_of(target);
+    chain = *chain_slot;
     struct squall_error err = SQUALL_ERROR_INIT, range_err = SQUALL_ERROR_INIT;
     size_t bytes = CELLS * sq_dtype_of(target->type).element_bytes;
     uint8_t *chunk = malloc(bytes), part[5];
@@ -91,7 +97,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free_elements(target->type, chunk);
     }
     free(chunk);
-    sq_codec_scratch_free(scratch);
-    sq_codec_chain_free(chain);
     return 0;
 }

@@ -400,3 +400,37 @@ def test_shards_are_zarrs(codec_try):
             array[tuple(slice(k * i, (k + 1) * i) for i, n in zip(inner, shape, strict=True) for k in [rng.randrange(n // i)])] = fill
         chain = [sharding] if rng.random() < 0.8 else [sharding, configured("zstd", level=3)]
         check_v3(codec_try, array, chain, fill)
+
+
+# ---- zarr-extensions ---------------------------------------------------------------------------------------------------------------
+
+
+def test_cast_value_is_cast_value_rs(codec_try):
+    """The library that zarr-python casts with; it refuses infinities under "clamp", which the specification clamps."""
+    cast_array = pytest.importorskip("cast_value_rs").cast_array
+    types = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"]
+    rng = np.random.default_rng(5)
+    for source in types:
+        for target in types:
+            for rounding in ["nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away"]:
+                for mode in ["error", "clamp", *(["wrap"] if target[0] in "iu" else [])]:
+                    values = (rng.normal(size=40) * rng.choice([1, 300, 1e6])).astype("f8")
+                    if source[0] in "iu":
+                        values = np.frombuffer(rng.bytes(40 * 8), source)[:40]
+                    with np.errstate(over="ignore"):
+                        values = values.astype(source)
+                    values = values[np.isfinite(values)]
+                    for single in values if mode == "error" else [values]:
+                        array = np.atleast_1d(single).astype(source)
+                        settings = {"data_type": np.dtype(target).name, "rounding": rounding, "out_of_range": mode}
+                        request = describe(source, array.shape, codecs=[configured("cast_value", **settings), endian()])
+                        modes = {"out_of_range_mode": None if mode == "error" else mode, "scalar_map_entries": None}
+                        try:
+                            expected = cast_array(array, target_dtype=np.dtype(target), rounding_mode=rounding, **modes).tobytes()
+                        except ValueError:
+                            expected = None
+                        try:
+                            mine = codec_try(request, 1, array.tobytes(), 1000)
+                        except Failed:
+                            mine = None
+                        assert mine == expected, f"{source} {array} to {target} {rounding} {mode}"

@@ -14,7 +14,6 @@ struct block {
 
 struct sq_arena {
     struct block *blocks; /* newest first */
-    size_t total_bytes;
 };
 
 struct sq_arena *sq_arena_new(void)
@@ -48,7 +47,6 @@ static struct block *add_block(struct sq_arena *arena, size_t need)
     b->capacity = capacity;
     b->used = 0;
     arena->blocks = b;
-    arena->total_bytes += sizeof *b + capacity;
     return b;
 }
 
@@ -79,9 +77,4 @@ void *sq_arena_copy(struct sq_arena *arena, const void *bytes, size_t size_bytes
 char *sq_arena_strdup(struct sq_arena *arena, const char *text)
 {
     return sq_arena_copy(arena, text, strlen(text) + 1);
-}
-
-size_t sq_arena_bytes(const struct sq_arena *arena)
-{
-    return arena->total_bytes;
 }

@@ -12,6 +12,5 @@ void *sq_arena_alloc(struct sq_arena *arena, size_t size_bytes)
     __attribute__((warn_unused_result)); /* 16-byte aligned, zeroed; NULL: out of memory */
 char *sq_arena_strdup(struct sq_arena *arena, const char *text) __attribute__((warn_unused_result));
 void *sq_arena_copy(struct sq_arena *arena, const void *bytes, size_t size_bytes) __attribute__((warn_unused_result));
-size_t sq_arena_bytes(const struct sq_arena *arena); /* taken from the system so far */
 
 #endif

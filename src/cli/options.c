@@ -71,7 +71,8 @@ const struct command *command_named(const char *name)
     return NULL;
 }
 
-bool size_parse(const char *text, uint64_t *ret_bytes)
+/* "4G", "512MiB", "1.5T", "100000": bytes in powers of 1024; false where it is none. */
+static bool size_parse(const char *text, uint64_t *ret_bytes)
 {
     static const char UNITS[] = "KMGT";
     char *end;

@@ -70,7 +70,4 @@ bool option_is_common(const struct option *o);
 bool arguments_parse(const struct command *c, int argc, char **argv, struct arguments *ret);
 void arguments_done(struct arguments *a);
 
-/* "4G", "512MiB", "1.5T", "100000": bytes in powers of 1024; false where it is none. */
-bool size_parse(const char *text, uint64_t *ret_bytes);
-
 #endif

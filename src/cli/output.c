@@ -152,7 +152,8 @@ squall_context *context_new(const struct arguments *a)
     return ctx;
 }
 
-double now_s(void)
+/* a steady clock */
+static double now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -56,6 +56,4 @@ void progress_show(struct progress *p, uint64_t done, uint64_t total, uint64_t b
 void progress_pause(struct progress *p); /* before another line is printed: the bar makes room */
 void progress_end(struct progress *p);
 
-double now_s(void); /* a steady clock */
-
 #endif

@@ -202,18 +202,6 @@ static int make_array(const struct sq_settings *s, const struct sq_cube *cube, s
 
 /* ---- description ----------------------------------------------------------------------------------------------------------------- */
 
-static struct sq_json *texts_json(const char *const *texts, size_t count)
-{
-    struct sq_json *v = sq_json_new_array();
-    for (size_t i = 0; v && i < count; i++) {
-        if (sq_json_append(v, sq_json_new_string(texts[i]))) {
-            sq_json_free(v);
-            return NULL;
-        }
-    }
-    return v;
-}
-
 static struct sq_json *numbers_json(const uint64_t *numbers, size_t count)
 {
     struct sq_json *v = sq_json_new_array();
@@ -230,8 +218,8 @@ static int describe_settings(const struct sq_settings *s, struct sq_json *v)
 {
     SQ_CLEANUP_FREE char *coarsen = sq_format("y=%u,x=%u", s->coarsen_y, s->coarsen_x);
     if (!coarsen || sq_json_set_int(v, "record_format", SQ_RECORD_FORMAT) ||
-        sq_json_set(v, "select", texts_json(s->select, s->select_count)) ||
-        sq_json_set(v, "rename", texts_json(s->rename, s->rename_count)) || sq_json_set_string(v, "coarsen", coarsen) ||
+        sq_json_set(v, "select", sq_json_new_texts(s->select, s->select_count)) ||
+        sq_json_set(v, "rename", sq_json_new_texts(s->rename, s->rename_count)) || sq_json_set_string(v, "coarsen", coarsen) ||
         sq_json_set_string(v, "stack", s->stack ? s->stack_name : "none"))
         return SQUALL_ENOMEM;
     return 0;
@@ -251,9 +239,9 @@ int sq_layout_describe_settings(const struct sq_settings *settings, struct sq_js
 static struct sq_json *array_json(const struct sq_layout_array *a)
 {
     struct sq_json *v = sq_json_new_object();
-    if (!v || sq_json_set(v, "dims", texts_json(a->dims, a->rank)) || sq_json_set(v, "shape", numbers_json(a->shape + 1, a->rank - 1)) ||
-        sq_json_set(v, "chunks", numbers_json(a->chunks, a->rank)) || sq_json_set_string(v, "dtype", sq_type_name(a->type)) ||
-        sq_json_set_string(v, "codec", sq_codec_chain_identity(a->codecs))) {
+    if (!v || sq_json_set(v, "dims", sq_json_new_texts(a->dims, a->rank)) ||
+        sq_json_set(v, "shape", numbers_json(a->shape + 1, a->rank - 1)) || sq_json_set(v, "chunks", numbers_json(a->chunks, a->rank)) ||
+        sq_json_set_string(v, "dtype", sq_type_name(a->type)) || sq_json_set_string(v, "codec", sq_codec_chain_identity(a->codecs))) {
         sq_json_free(v);
         return NULL;
     }

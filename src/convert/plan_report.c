@@ -48,7 +48,7 @@ static struct sq_json *array_json(const struct sq_layout_array *a, enum sq_overf
         [SQ_OUTLOOK_FITS] = "ruled out", [SQ_OUTLOOK_UNKNOWN] = "unknown", [SQ_OUTLOOK_OVERFLOWS] = "possible"};
     struct sq_json *v = sq_json_new_object();
     if (!v || sq_json_set_string(v, "name", a->name) || sq_json_set_string(v, "dtype", sq_type_name(a->type)) ||
-        sq_json_set(v, "dims", sq_report_texts((char *const *)a->dims, a->rank)) || set_numbers(v, "shape", a->shape, a->rank) ||
+        sq_json_set(v, "dims", sq_json_new_texts(a->dims, a->rank)) || set_numbers(v, "shape", a->shape, a->rank) ||
         set_numbers(v, "chunks", a->chunks, a->rank) || set_uint(v, "chunk_bytes", a->chunk_bytes) ||
         sq_json_set_string(v, "codec", sq_codec_chain_text(a->codecs)) ||
         (a->type == SQUALL_FLOAT16 && sq_json_set_string(v, "overflow", OUTLOOKS[outlook]))) {
@@ -103,8 +103,9 @@ static int set_all(const struct squall_convert_plan *plan, struct sq_json *v)
         set_units(plan, v) || set_uint(v, "holes", cube->holes) || set_uint(v, "bytes_in", plan->bytes_in) ||
         set_uint(v, "bytes_out_decoded", plan->bytes_out) || set_uint(v, "peak_memory_bytes", plan->peak_bytes) ||
         set_uint(v, "memory_budget_bytes", plan->ctx->memory_bytes) || sq_json_set_string(v, "layout_id", plan->layout.id) ||
-        sq_report_inputs(plan, v) || sq_json_set(v, "warnings", sq_report_texts(cube->warnings, cube->warning_count)) ||
-        sq_json_set(v, "notes", sq_report_texts(cube->notes, cube->note_count)))
+        sq_report_inputs(plan, v) ||
+        sq_json_set(v, "warnings", sq_json_new_texts((const char *const *)cube->warnings, cube->warning_count)) ||
+        sq_json_set(v, "notes", sq_json_new_texts((const char *const *)cube->notes, cube->note_count)))
         return SQUALL_ENOMEM;
     return 0;
 }

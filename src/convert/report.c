@@ -106,15 +106,3 @@ void sq_report_input_lines(const struct squall_convert_plan *plan, struct sq_tex
     input_lines(plan, true, "could not be read:", out);
     input_lines(plan, false, "ignored:", out);
 }
-
-struct sq_json *sq_report_texts(char *const *texts, size_t count)
-{
-    struct sq_json *v = sq_json_new_array();
-    for (size_t i = 0; v && i < count; i++) {
-        if (sq_json_append(v, sq_json_new_string(texts[i]))) {
-            sq_json_free(v);
-            return NULL;
-        }
-    }
-    return v;
-}

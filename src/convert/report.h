@@ -18,6 +18,5 @@ int sq_report_inputs(const struct squall_convert_plan *plan, struct sq_json *rep
 void sq_report_unit_name(const struct squall_convert_plan *plan, uint64_t unit, struct sq_text *out);
 /* Lines for a person about bad and ignored inputs, a few of each and how many more there are. */
 void sq_report_input_lines(const struct squall_convert_plan *plan, struct sq_text *out);
-struct sq_json *sq_report_texts(char *const *texts, size_t count); /* NULL: out of memory */
 
 #endif

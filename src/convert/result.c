@@ -107,8 +107,9 @@ static int report_json(const struct sq_run *run, const struct partial *p, bool n
         sq_report_fields(run->plan, v) || set_uint(v, "fields_written", run->totals.fields_written) ||
         set_uint(v, "bytes_in", run->totals.bytes_in) || set_uint(v, "bytes_out", run->totals.bytes_out) || set_partial(run, p, v) ||
         set_failed(run, v) || sq_report_inputs(run->plan, v) ||
-        sq_json_set(v, "warnings", sq_report_texts(cube->warnings, cube->warning_count)) ||
-        sq_json_set(v, "notes", sq_report_texts(cube->notes, cube->note_count)) || sq_json_set(v, "news", sq_json_new_bool(news)))
+        sq_json_set(v, "warnings", sq_json_new_texts((const char *const *)cube->warnings, cube->warning_count)) ||
+        sq_json_set(v, "notes", sq_json_new_texts((const char *const *)cube->notes, cube->note_count)) ||
+        sq_json_set(v, "news", sq_json_new_bool(news)))
         return sq_error_memory(err, sizeof(void *));
     return sq_json_for_caller(v, ret, err);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char SQ_DEFAULT_CODEC[] = "blosc:cname=zstd,clevel=5,shuffle=shuffle,search=greedy";
+static const char DEFAULT_CODEC[] = "blosc:cname=zstd,clevel=5,shuffle=shuffle,search=greedy";
 
 /* word is NUL-terminated and the visitor's to cut up; it lives in the arena. */
 typedef int word_visitor(struct sq_settings *s, char *word, struct squall_error *err);
@@ -295,7 +295,7 @@ static int parse_into(struct sq_settings *s, const struct squall_convert_options
     SQ_TRY(parse_stack(s, o, err));
     s->chunks = sq_arena_alloc(s->arena, (o->chunks ? word_count(o->chunks) : 1) * sizeof *s->chunks);
     s->types = sq_arena_alloc(s->arena, (o->dtype ? word_count(o->dtype) : 1) * sizeof *s->types);
-    s->codec = sq_arena_strdup(s->arena, o->codec ? o->codec : SQ_DEFAULT_CODEC);
+    s->codec = sq_arena_strdup(s->arena, o->codec ? o->codec : DEFAULT_CODEC);
     if (!s->chunks || !s->types || !s->codec)
         return sq_error_memory(err, sizeof *s->chunks);
     if (o->chunks)

@@ -43,8 +43,6 @@ struct sq_settings {
     const char *command;    /* the whole command, quoted for a shell */
 };
 
-extern const char SQ_DEFAULT_CODEC[];
-
 /* *ret: sq_settings_done. Errors: SQUALL_EINVAL naming the option and what it takes. */
 int sq_settings_parse(const struct squall_convert_options *options, struct sq_settings *ret, struct squall_error *err) SQUALL_CHECK;
 void sq_settings_done(struct sq_settings *s);

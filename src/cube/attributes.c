@@ -24,7 +24,7 @@ int sq_cube_put_int(struct sq_json *object, const char *key, int64_t value, stru
     return sq_cube_put(object, key, sq_json_new_int(value), err);
 }
 
-int sq_cube_put_double(struct sq_json *object, const char *key, double value, struct squall_error *err)
+static int put_double(struct sq_json *object, const char *key, double value, struct squall_error *err)
 {
     return sq_cube_put(object, key, sq_json_new_double(value), err);
 }
@@ -143,9 +143,9 @@ static int put_kind(const struct sq_builder *b, const struct sq_draft *draft, st
     if (key->probability >= 0)
         SQ_TRY(sq_cube_put_int(a, "GRIB_probabilityType", key->probability, err));
     if (!isnan(key->lower))
-        SQ_TRY(sq_cube_put_double(a, "GRIB_lowerLimit", key->lower, err));
+        SQ_TRY(put_double(a, "GRIB_lowerLimit", key->lower, err));
     if (!isnan(key->upper))
-        SQ_TRY(sq_cube_put_double(a, "GRIB_upperLimit", key->upper, err));
+        SQ_TRY(put_double(a, "GRIB_upperLimit", key->upper, err));
     if (key->kind == SQ_KIND_ENSEMBLE && !b->has_members && b->members.count == 1 && b->members.values[0] >= 0)
         SQ_TRY(sq_cube_put_int(a, "number", b->members.values[0], err));
     return 0;
@@ -158,7 +158,7 @@ static int put_level(const struct sq_builder *b, const struct sq_draft *draft, s
     const char *type = b->groups[draft->group].key.level_type;
     if (draft->level_count != 1 || isnan(level->first))
         return 0;
-    SQ_TRY(sq_cube_put_double(a, type, level->first, err));
+    SQ_TRY(put_double(a, type, level->first, err));
     if (isnan(level->second))
         return 0;
     SQ_CLEANUP_FREE char *name = sq_format("%s_bounds", type);

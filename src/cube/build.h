@@ -213,7 +213,6 @@ int sq_cube_name_points(struct sq_builder *b, struct squall_error *err) SQUALL_C
 int sq_cube_name_levels(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 
 /* variables.c, naming.c */
-int sq_key_compare(const struct sq_key *a, const struct sq_key *b);
 int sq_cube_find_variables(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_name_variables(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 void sq_cube_settle_groups(struct sq_builder *b); /* sorts them by key, one each */
@@ -261,7 +260,6 @@ int sq_cube_describe_dataset(struct sq_builder *b, struct squall_error *err) SQU
 int sq_cube_put(struct sq_json *object, const char *key, struct sq_json *value, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_put_string(struct sq_json *object, const char *key, const char *text, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_put_int(struct sq_json *object, const char *key, int64_t value, struct squall_error *err) SQUALL_CHECK;
-int sq_cube_put_double(struct sq_json *object, const char *key, double value, struct squall_error *err) SQUALL_CHECK;
 
 /* schema.c, schema_read.c */
 extern const char *const sq_kind_names[SQ_KIND_PERCENTILE + 1];
@@ -275,7 +273,6 @@ __attribute__((format(printf, 4, 5))) int sq_cube_note(struct sq_builder *b, boo
                                                        ...) SQUALL_CHECK;
 int sq_cube_note_conflict(struct sq_builder *b, uint32_t loser, uint32_t winner, struct squall_error *err) SQUALL_CHECK;
 const char *sq_cube_unsupported_reason(const struct sq_builder *b, size_t field); /* NULL: it can be read */
-enum sq_cube_reason sq_cube_reason_of(enum sq_fate fate);
 int sq_cube_account(struct sq_builder *b,
                     struct squall_error *err) SQUALL_CHECK; /* every field is placed or ignored; tells of the latter */
 

@@ -181,6 +181,28 @@ static void add_reason(const struct sq_builder *b, const struct out *out, struct
     }
 }
 
+static enum sq_cube_reason reason_of(enum sq_fate fate)
+{
+    switch (fate) {
+    case SQ_FATE_IDENTICAL:
+        return SQ_CUBE_IDENTICAL_DUPLICATE;
+    case SQ_FATE_CONFLICTING:
+        return SQ_CUBE_CONFLICTING_DUPLICATE;
+    case SQ_FATE_OFF_CADENCE:
+        return SQ_CUBE_OFF_CADENCE;
+    case SQ_FATE_BEFORE_START:
+        return SQ_CUBE_BEFORE_START;
+    case SQ_FATE_NOT_IN_STACK:
+        return SQ_CUBE_NOT_IN_STACK;
+    case SQ_FATE_NOT_SELECTED:
+        return SQ_CUBE_NOT_SELECTED;
+    case SQ_FATE_UNSUPPORTED:
+        return SQ_CUBE_UNSUPPORTED;
+    default:
+        return SQ_CUBE_OUTSIDE_SCHEMA;
+    }
+}
+
 static bool is_problem(enum sq_fate fate)
 {
     return fate != SQ_FATE_IDENTICAL && fate != SQ_FATE_NOT_SELECTED;
@@ -206,34 +228,12 @@ static int tell(struct sq_builder *b, const struct out *outs, size_t count, stru
     for (int fate = 0; fate < SQ_FATE_COUNT; fate++) {
         if (rest[fate])
             SQ_TRY(sq_cube_note(b, is_problem(fate), err, "%s: %zu more fields ignored, in %zu groups like those above",
-                                sq_cube_reason_text(sq_cube_reason_of(fate)), rest[fate], lines[fate] - LINE_LIMIT));
+                                sq_cube_reason_text(reason_of(fate)), rest[fate], lines[fate] - LINE_LIMIT));
     }
     if (b->conflict_count > LINE_LIMIT)
         SQ_TRY(sq_cube_note(b, true, err, "%zu more fields are there twice with other values; the last in file order is taken",
                             b->conflict_count - LINE_LIMIT));
     return 0;
-}
-
-enum sq_cube_reason sq_cube_reason_of(enum sq_fate fate)
-{
-    switch (fate) {
-    case SQ_FATE_IDENTICAL:
-        return SQ_CUBE_IDENTICAL_DUPLICATE;
-    case SQ_FATE_CONFLICTING:
-        return SQ_CUBE_CONFLICTING_DUPLICATE;
-    case SQ_FATE_OFF_CADENCE:
-        return SQ_CUBE_OFF_CADENCE;
-    case SQ_FATE_BEFORE_START:
-        return SQ_CUBE_BEFORE_START;
-    case SQ_FATE_NOT_IN_STACK:
-        return SQ_CUBE_NOT_IN_STACK;
-    case SQ_FATE_NOT_SELECTED:
-        return SQ_CUBE_NOT_SELECTED;
-    case SQ_FATE_UNSUPPORTED:
-        return SQ_CUBE_UNSUPPORTED;
-    default:
-        return SQ_CUBE_OUTSIDE_SCHEMA;
-    }
 }
 
 const char *sq_cube_reason_text(enum sq_cube_reason reason)
@@ -287,7 +287,7 @@ int sq_cube_account(struct sq_builder *b, struct squall_error *err)
     for (size_t i = 0; i < b->index->field_count; i++) {
         if (b->fate[i] <= SQ_FATE_PLACED)
             continue;
-        cube->ignored[cube->ignored_count++] = (struct sq_cube_ignored){i, sq_cube_reason_of(b->fate[i])};
+        cube->ignored[cube->ignored_count++] = (struct sq_cube_ignored){i, reason_of(b->fate[i])};
         SQ_TRY(add_out(b, (uint32_t)i, &table, &outs, &capacity, err));
     }
     return tell(b, outs, table.count, err);

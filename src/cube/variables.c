@@ -16,7 +16,7 @@ static int compare_ints(int64_t a, int64_t b)
     return a < b ? -1 : a > b;
 }
 
-int sq_key_compare(const struct sq_key *a, const struct sq_key *b)
+static int compare_keys(const struct sq_key *a, const struct sq_key *b)
 {
     int order = compare_ints(a->param_id, b->param_id);
     order = order ? order : strcmp(a->parameter, b->parameter);
@@ -172,7 +172,7 @@ static int find_cells(struct sq_builder *b, struct squall_error *err)
 
 static int compare_groups(const void *a, const void *b)
 {
-    return sq_key_compare(&((const struct sq_group *)a)->key, &((const struct sq_group *)b)->key);
+    return compare_keys(&((const struct sq_group *)a)->key, &((const struct sq_group *)b)->key);
 }
 
 /* Sort groups by key, one each. */

@@ -11,6 +11,7 @@ import eccodes as ec
 import numpy as np
 import pytest
 import xarray as xr
+from oracle import handles
 
 # its times have seconds, which ecCodes leaves out
 SECONDS = "MRMS_MergedReflectivityQCComposite_00.50_20220704-110040.grib2"
@@ -51,20 +52,10 @@ def keys_of(handle):
 def messages(path):
     """(offset, number in the message) → keys, for every field that ecCodes reads."""
     found, seen = {}, collections.Counter()
-    ec.codes_grib_multi_support_on()
-    with open(path, "rb") as file:
-        while True:
-            try:
-                handle = ec.codes_grib_new_from_file(file)
-            except ec.CodesInternalError:  # a damaged message: the next one may be sound
-                continue
-            if handle is None:
-                break
-            offset = ec.codes_get(handle, "offset", int)
-            found[offset, seen[offset]] = keys_of(handle)
-            seen[offset] += 1
-            ec.codes_release(handle)
-    ec.codes_grib_multi_support_off()
+    for handle in handles(path):
+        offset = ec.codes_get(handle, "offset", int)
+        found[offset, seen[offset]] = keys_of(handle)
+        seen[offset] += 1
     return found
 
 

@@ -7,20 +7,12 @@ import eccodes
 import numpy as np
 import pytest
 import squall
+from oracle import doubles, handles
 
 
 def eccodes_fields(path):
     """The values of each field, as float32 with NaN where there is none."""
-    eccodes.codes_grib_multi_support_on()
-    with open(path, "rb") as f:
-        while (handle := eccodes.codes_grib_new_from_file(f)) is not None:
-            try:
-                eccodes.codes_set(handle, "missingValue", 1e36)
-                values = eccodes.codes_get_array(handle, "values").astype(np.float64)
-                values[values == 1e36] = np.nan
-                yield values.astype(np.float32)
-            finally:
-                eccodes.codes_release(handle)
+    return (doubles(handle).astype(np.float32) for handle in handles(path))
 
 
 def fingerprint(values):

@@ -8,6 +8,7 @@ import subprocess
 import eccodes
 import numpy as np
 import pytest
+from oracle import handles
 from projecting import Projector
 
 # The keys that cfgrib turns into attributes, by type of grid.
@@ -42,21 +43,6 @@ def grids_of(support):
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     return call
-
-
-def messages(path):
-    """The handles of a file's fields, with ecCodes' multi-field support."""
-    eccodes.codes_grib_multi_support_on()
-    with open(path, "rb") as f:
-        while True:
-            try:
-                handle = eccodes.codes_grib_new_from_file(f)
-            except eccodes.CodesInternalError:
-                return
-            if handle is None:
-                return
-            yield handle
-            eccodes.codes_release(handle)
 
 
 def key(handle, name, kind=None):
@@ -222,7 +208,7 @@ def check_written(tmp_path, grids_of, project):
         path = write(tmp_path / "written.grib", sample, keys)
         (grid,) = grids_of(path)
         checked = 0
-        for handle in messages(path):
+        for handle in handles(path):
             check_grid(grid, handle, project)
             checked += 1
         assert checked == 1
@@ -370,7 +356,7 @@ def test_a_projected_grid_is_the_same_in_every_scanning_mode(plane, scanning, tm
     """ecCodes does not heed the scanning mode here, so the grid is written from each of its corners, which it does know."""
     path = write(tmp_path / "reference.grib", "GRIB2", {**PLANES[plane], **NORTHWARD})
     (reference,) = grids_of(path)
-    for handle in messages(path):
+    for handle in handles(path):
         latitudes, longitudes = (a.reshape(29, 37) for a in points(handle))
     corner = (0 if scanning["jScansPositively"] else -1, -1 if scanning["iScansNegatively"] else 0)
     moved = {**PLANES[plane], **first_point(latitudes[corner], longitudes[corner]), **scanning}
@@ -512,7 +498,7 @@ def test_grids_of_a_real_file_are_those_of_eccodes(name, shared, grids_of, proje
     path = shared / "data" / "grib" / name
     grids = {g["field"]: g for g in grids_of(path)}
     checked = 0
-    for n, handle in enumerate(messages(path)):
+    for n, handle in enumerate(handles(path)):
         if n in grids and name not in NOT_ECCODES:
             check_grid(grids[n], handle, project)
             checked += 1

@@ -9,6 +9,7 @@ import sys
 
 import eccodes as ec
 import pytest
+from oracle import handles
 
 EPOCH = datetime.datetime(1970, 1, 1)
 MISSING = 2147483647
@@ -34,14 +35,6 @@ def get(h, key, kind=None):
     except ec.CodesInternalError:
         return None
     return None if value == MISSING else value
-
-
-def handles(path):
-    ec.codes_grib_multi_support_on()
-    with open(path, "rb") as f:
-        while (h := ec.codes_grib_new_from_file(f)) is not None:
-            yield h
-            ec.codes_release(h)
 
 
 def surface(h, which):

@@ -10,10 +10,11 @@ import re
 import subprocess
 import sys
 
+import eccodes as ec
 import pytest
 from conftest import ROOT
+from oracle import handles
 
-ec = pytest.importorskip("eccodes")
 sys.path.insert(0, str(ROOT / "gen"))
 KEYS = ["paramId", "shortName", "name", "units", "cfName", "cfVarName", "typeOfLevel"]
 CHILD_JOBS = 2500
@@ -55,20 +56,7 @@ def facts_of(handle):
 
 
 def facts_of_file(path):
-    ec.codes_grib_multi_support_on()
-    facts = []
-    with open(path, "rb") as stream:
-        while True:
-            try:
-                handle = ec.codes_grib_new_from_file(stream)
-            except ec.CodesInternalError:
-                break  # damaged from here on
-            if handle is None:
-                break
-            facts.append(facts_of(handle))
-            ec.codes_release(handle)
-    ec.codes_grib_multi_support_off()
-    return facts
+    return [facts_of(handle) for handle in handles(path)]
 
 
 def facts_of_message(message):

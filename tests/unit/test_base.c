@@ -9,17 +9,9 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "support/json.h"
 #include <math.h>
 #include <string.h>
-
-static struct sq_json *parsed(const char *text)
-{
-    struct sq_json *v = NULL;
-    struct squall_error err = SQUALL_ERROR_INIT;
-    if (sq_json_parse(text, strlen(text), &v, &err))
-        fail_msg("%s: %s", text, err.message);
-    return v;
-}
 
 static void numbers_keep_their_kind_and_range(void **state)
 {

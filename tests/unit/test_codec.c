@@ -5,6 +5,7 @@
 #include "codec/blosc.h"
 #include "codec/codec.h"
 #include "codec/shuffle.h"
+#include "support/random.h"
 #include "sys/cpu.h"
 #include <blosc.h>
 #include <lz4.h>
@@ -19,10 +20,7 @@ static uint64_t random_state = 0x9e3779b97f4a7c15U;
 
 static uint64_t random_bits(void)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
+    return random_next(&random_state);
 }
 
 enum content { CONSTANT, SMOOTH, NOISE, HALF_NOISE, CONTENT_COUNT };

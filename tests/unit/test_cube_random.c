@@ -5,16 +5,13 @@
 #include "support/unit.h"
 
 #include "support/fields.h"
+#include "support/random.h"
 
 static const struct sq_cube_options PLAIN = {0};
 
-/* xorshift: the same archives on every machine */
 static uint32_t below(uint64_t *state, uint32_t limit)
 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return (uint32_t)(*state >> 33) % limit;
+    return (uint32_t)(random_next(state) >> 33) % limit;
 }
 
 static uint32_t random_product(struct fields *f, uint64_t *state)

@@ -3,6 +3,7 @@
 
 #include "array/dtype.h"
 #include "engine/scatter.h"
+#include "support/random.h"
 #include "sys/cpu.h"
 #include <float.h>
 #include <math.h>
@@ -13,10 +14,7 @@ static uint64_t random_state = 88172645463325252U;
 
 static uint64_t random_bits(void)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
+    return random_next(&random_state);
 }
 
 static float float_of_bits(uint32_t bits)

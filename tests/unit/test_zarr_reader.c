@@ -6,6 +6,7 @@
 #include "engine/zarr_array.h"
 #include "format/zarr/fill.h"
 #include "format/zarr/metadata.h"
+#include "support/json.h"
 #include "support/zarr_files.h"
 #include <math.h>
 #include <stdio.h>
@@ -23,15 +24,6 @@
 static struct squall_context context = {.threads = 1, .memory_bytes = 1 << 30};
 
 /* ---- documents -------------------------------------------------------------------------------------------------------------------- */
-
-static struct sq_json *parsed(const char *text)
-{
-    struct sq_json *v = NULL;
-    struct squall_error err = SQUALL_ERROR_INIT;
-    if (sq_json_parse(text, strlen(text), &v, &err))
-        fail_msg("%s: %s", text, err.message);
-    return v;
-}
 
 static int parse_array(int version, const char *text, const char *attributes, struct sq_zarr_array *a, struct squall_error *err)
 {

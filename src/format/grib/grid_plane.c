@@ -157,7 +157,8 @@ static void project_lambert(const struct sq_grid_projection *p, double phi, doub
     *ret_y = rho0 - rho * cos(n * dlambda);
 }
 
-bool sq_grid_project(const struct sq_grid_projection *p, double latitude, double longitude, double *ret_x, double *ret_y)
+/* Metres of a point in degrees; false where it lies outside the projection. Not for transverse mercator. */
+static bool project(const struct sq_grid_projection *p, double latitude, double longitude, double *ret_x, double *ret_y)
 {
     double x = NAN, y = NAN, phi = latitude * radians, dlambda = longitude_180(longitude - p->longitude_origin) * radians;
     if (p->impossible || !(fabs(latitude) <= 90))
@@ -201,7 +202,7 @@ void sq_grid_plane_of(const struct sq_grid_definition *g, const struct sq_grid_p
         return;
     }
     double latitude = sq_grid_degrees(g, g->latitude_first), longitude = sq_grid_degrees(g, g->longitude_first);
-    plane.absolute = sq_grid_project(p, latitude, longitude, &plane.x_first, &plane.y_first);
+    plane.absolute = project(p, latitude, longitude, &plane.x_first, &plane.y_first);
     if (westward)
         plane.x_first -= g->dx_m * (g->ni - 1.0);
     *ret = plane;

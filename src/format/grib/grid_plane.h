@@ -20,9 +20,6 @@ struct sq_grid_projection {
 
 void sq_grid_projection_of(const struct sq_grid_definition *g, uint16_t centre, struct sq_grid_projection *ret);
 
-/* Metres of a point in degrees; false where it lies outside the projection. Not for transverse mercator. */
-bool sq_grid_project(const struct sq_grid_projection *p, double latitude, double longitude, double *ret_x, double *ret_y);
-
 /* x = x_first + k × dx for columns from west to east, y = y_first + k × dy for rows in the file's order. */
 struct sq_grid_plane {
     double x_first, dx, y_first, dy;

@@ -57,7 +57,8 @@ int sq_grib_product_part(const struct sq_grib_found *found, struct sq_text *key,
     return 0;
 }
 
-struct sq_grib_raw sq_grib_raw_at(const void *key)
+/* The sections in a key; pointers into it. */
+static struct sq_grib_raw raw_at(const void *key)
 {
     struct key_head head;
     memcpy(&head, key, sizeof head);
@@ -81,7 +82,7 @@ void sq_grib_product_of(const void *key, struct sq_arena *arena, struct sq_grib_
 {
     const struct sq_grib_surface none = {.type = 255, .scale = -127};
     struct sq_grib_product p = {
-        .raw = sq_grib_raw_at(key),
+        .raw = raw_at(key),
         .generating_process = 255,
         .step_type = SQ_GRIB_INSTANT,
         .statistical_process = 255,

@@ -96,18 +96,15 @@ struct sq_grib_times {
 
 /*
  * Part a field into the product that it shares with others and its own times. `key` is emptied and filled with bytes that are equal exactly where the
- * products are; sq_grib_raw_at gives the sections in them.
+ * products are.
  * Errors: SQUALL_ECORRUPT where a section is too short for its template. Times that make no sense, and templates that are not known, are none:
  * then the raw sections keep all they have, and sq_grib_product_of says so in `unsupported`.
  */
 int sq_grib_product_part(const struct sq_grib_found *found, struct sq_text *key, struct sq_grib_times *ret,
                          struct squall_error *err) SQUALL_CHECK;
 
-/* The sections in a key; pointers into it. */
-struct sq_grib_raw sq_grib_raw_at(const void *key);
-
 /*
- * What a key's product means; raw is sq_grib_raw_at(key).
+ * What a key's product means; raw points into the key.
  * arena: for the text that says the number of a template that is not known; NULL, or out of memory: the text is without it
  */
 void sq_grib_product_of(const void *key, struct sq_arena *arena, struct sq_grib_product *ret);

@@ -17,7 +17,7 @@ SANITIZERS = {
     "build-tsan": ["-Db_sanitize=thread", "-Dbuildtype=debugoptimized", "-Db_lundef=false"],
 }
 # what the thread sanitizer is for
-THREADED = ["pool", "ordered", "chunk_cache", "engine_read", "result_memory", "grib_index", "grib_list", "convert_unit"]
+THREADED = ["pool", "ordered", "queue", "chunk_cache", "engine_read", "result_memory", "grib_index", "grib_list", "convert_unit"]
 
 
 class Tally:

@@ -8,11 +8,11 @@
 #include "base/memory.h"
 #include "convert/records.h"
 #include "io/append_file.h"
-#include <pthread.h>
+#include "sys/mutex.h"
 #include <string.h>
 
 struct sq_journal {
-    pthread_mutex_t lock;
+    struct sq_mutex lock;
     char *path;
     struct sq_text head;         /* its first line */
     struct sq_append_file *file; /* NULL: nothing has been said yet */
@@ -41,9 +41,9 @@ static int begin(struct sq_journal *journal, struct squall_error *err)
 
 int sq_journal_begin(struct sq_journal *journal, struct squall_error *err)
 {
-    pthread_mutex_lock(&journal->lock);
+    sq_mutex_lock(&journal->lock);
     int status = begin(journal, err);
-    pthread_mutex_unlock(&journal->lock);
+    sq_mutex_unlock(&journal->lock);
     return status;
 }
 
@@ -51,11 +51,11 @@ static int append(struct sq_journal *journal, const struct sq_text *lines, struc
 {
     if (lines->failed)
         return sq_error_memory(err, lines->length);
-    pthread_mutex_lock(&journal->lock);
+    sq_mutex_lock(&journal->lock);
     int status = begin(journal, err);
     if (!status)
         status = sq_append_file_add(journal->file, lines->data, lines->length, err);
-    pthread_mutex_unlock(&journal->lock);
+    sq_mutex_unlock(&journal->lock);
     return status;
 }
 
@@ -67,7 +67,7 @@ int sq_journal_new(const char *folder, unsigned epoch, const char *command, stru
     SQ_CLEANUP_JSON struct sq_json *head = sq_json_new_object();
     if (!journal)
         return sq_error_memory(err, sizeof *journal);
-    pthread_mutex_init(&journal->lock, NULL);
+    sq_mutex_init(&journal->lock);
     journal->path = sq_format("%s/epoch-%06u-part-0.journal", folder, epoch);
     bool failed = !head || sq_json_set_int(head, "format", SQ_RECORD_FORMAT) || sq_json_set_string(head, "command", command);
     if (!failed)
@@ -87,7 +87,7 @@ void sq_journal_close(struct sq_journal *journal)
     sq_append_file_close(journal->file);
     sq_text_done(&journal->head);
     sq_free(journal->path);
-    pthread_mutex_destroy(&journal->lock);
+    sq_mutex_done(&journal->lock);
     sq_free(journal);
 }
 

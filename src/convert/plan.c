@@ -22,9 +22,9 @@ void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kin
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     sq_text_make_visible(line);
-    pthread_mutex_lock(&plan->say_lock);
+    sq_mutex_lock(&plan->say_lock);
     plan->events.message(plan->events.user, kind, line);
-    pthread_mutex_unlock(&plan->say_lock);
+    sq_mutex_unlock(&plan->say_lock);
 }
 
 /* ---- the destination ------------------------------------------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ int squall_convert_plan_new(squall_context *ctx, const struct squall_convert_opt
     if (!plan)
         return sq_error_memory(err, sizeof *plan);
     plan->ctx = ctx;
-    pthread_mutex_init(&plan->say_lock, NULL);
+    sq_mutex_init(&plan->say_lock);
     if (events)
         plan->events = *events;
     int status = make_plan(plan, options, err);
@@ -219,6 +219,6 @@ void squall_convert_plan_free(squall_convert_plan *plan)
     sq_settings_done(&plan->settings);
     sq_free(plan->target);
     sq_free(plan->replaced);
-    pthread_mutex_destroy(&plan->say_lock);
+    sq_mutex_done(&plan->say_lock);
     sq_free(plan);
 }

@@ -7,7 +7,7 @@
 #include "convert/store_state.h"
 #include "convert/unit.h"
 #include "cube/sources.h"
-#include <pthread.h>
+#include "sys/mutex.h"
 
 enum sq_todo {
     SQ_TODO_NOTHING, /* its record says that all the sources' fields are there */
@@ -71,7 +71,7 @@ struct squall_convert_plan {
     size_t slot_count;   /* buffers for encoded chunks */
     bool spread_chunks;  /* encode several chunks at a time; else one, its blocks in parallel */
     bool carried_out;
-    pthread_mutex_t say_lock; /* around every event and the numbers that they tell */
+    struct sq_mutex say_lock; /* around every event and the numbers that they tell */
 };
 
 /* todo.c: fill plan->units. */

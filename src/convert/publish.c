@@ -1,6 +1,7 @@
 /*
- * See publish.h. A queue of encoded chunks under one lock; whoever writes the last chunk of a sealed unit also writes its
- * record and flags. The first failure is kept: what comes after it is dropped, and the next call for a buffer returns it.
+ * See publish.h. Full slots go through a queue to the threads that write them, and come back empty through another; whoever writes the
+ * last chunk of a sealed unit also writes its record and flags. The first failure is kept: what comes after it is dropped, and the next
+ * call for a buffer returns it.
  */
 #include "convert/publish.h"
 #include "base/crc32c.h"
@@ -8,9 +9,10 @@
 #include "base/memory.h"
 #include "convert/flags.h"
 #include "store/zarr_writer.h"
-#include <pthread.h>
+#include "sys/mutex.h"
+#include "sys/queue.h"
 
-enum { THREAD_LIMIT = 4 };
+enum { WRITER_LIMIT = 4 };
 
 struct sq_pending {
     struct sq_pending *next;
@@ -20,17 +22,13 @@ struct sq_pending {
 
 struct sq_publisher {
     struct sq_publisher_setting setting;
-    pthread_mutex_t lock;
-    pthread_cond_t work; /* a full slot, or the end */
-    pthread_cond_t room; /* a free slot */
-    struct sq_slot *slots, *free_slots;
-    struct sq_slot *first, **last; /* full ones, as they came */
-    struct sq_pending *pendings;   /* all of the run */
-    bool ending;
+    struct sq_slot *slots;
+    struct sq_queue *free_slots; /* the one used last first: its pages are in the cache */
+    struct sq_queue *full_slots; /* as they came; its threads publish */
+    struct sq_mutex lock;        /* of all below, and of what is pending */
+    struct sq_pending *pendings; /* all of the run */
     int status;
     struct squall_error failure;
-    pthread_t threads[THREAD_LIMIT];
-    unsigned thread_count;
 };
 
 /* ---- what a thread does ---------------------------------------------------------------------------------------------------------- */
@@ -64,7 +62,6 @@ static void keep_failure(struct sq_publisher *p, int status, const struct squall
         return;
     p->status = status;
     p->failure = *err;
-    pthread_cond_broadcast(&p->room);
 }
 
 /* One of the unit's open ends is done. Lock held on entry and return, not while the record is written. */
@@ -73,66 +70,42 @@ static void close_one(struct sq_publisher *p, struct sq_pending *pending)
     if (--pending->open > 0 || p->status)
         return;
     struct squall_error err = SQUALL_ERROR_INIT;
-    pthread_mutex_unlock(&p->lock);
+    sq_mutex_unlock(&p->lock);
     int status = complete(p, pending->record, &err);
-    pthread_mutex_lock(&p->lock);
+    sq_mutex_lock(&p->lock);
     if (status)
         keep_failure(p, status, &err);
     else
         p->setting.progress(p->setting.user, 0, pending->record);
 }
 
-/* Lock held. */
-static void set_free(struct sq_publisher *p, struct sq_slot *slot)
+static void publish(void *user, struct sq_queue_item *item)
 {
-    slot->next = p->free_slots;
-    p->free_slots = slot;
-    pthread_cond_signal(&p->room);
-}
-
-/* Lock held on entry and return. */
-static void publish_slot(struct sq_publisher *p, struct sq_slot *slot)
-{
+    struct sq_publisher *p = user;
+    struct sq_slot *slot = (struct sq_slot *)item;
+    struct sq_pending *pending = slot->pending;
+    sq_mutex_lock(&p->lock);
     if (!p->status) {
         struct squall_error err = SQUALL_ERROR_INIT;
-        pthread_mutex_unlock(&p->lock);
+        sq_mutex_unlock(&p->lock);
         int status = write_chunk(p, slot, &err);
-        pthread_mutex_lock(&p->lock);
+        sq_mutex_lock(&p->lock);
         if (status)
             keep_failure(p, status, &err);
         else
             p->setting.progress(p->setting.user, slot->size_bytes, NULL);
     }
-    struct sq_pending *pending = slot->pending;
-    set_free(p, slot);
+    sq_queue_put_first(p->free_slots, item);
     close_one(p, pending);
-}
-
-static void *publish(void *user)
-{
-    struct sq_publisher *p = user;
-    pthread_mutex_lock(&p->lock);
-    for (;;) {
-        struct sq_slot *slot = p->first;
-        if (slot) {
-            p->first = slot->next;
-            if (!p->first)
-                p->last = &p->first;
-            publish_slot(p, slot);
-        } else if (p->ending) {
-            break;
-        } else {
-            pthread_cond_wait(&p->work, &p->lock);
-        }
-    }
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
+    sq_mutex_unlock(&p->lock);
 }
 
 /* ---- made and ended -------------------------------------------------------------------------------------------------------------- */
 
 static void publisher_free(struct sq_publisher *p)
 {
+    sq_queue_free(p->full_slots); /* what was put is written first */
+    sq_queue_free(p->free_slots);
     for (size_t i = 0; p->slots && i < p->setting.slot_count; i++)
         sq_pages_free(p->slots[i].bytes, p->slots[i].capacity);
     sq_free(p->slots);
@@ -141,9 +114,7 @@ static void publisher_free(struct sq_publisher *p)
         sq_free(p->pendings);
         p->pendings = next;
     }
-    pthread_cond_destroy(&p->room);
-    pthread_cond_destroy(&p->work);
-    pthread_mutex_destroy(&p->lock);
+    sq_mutex_done(&p->lock);
     sq_free(p);
 }
 
@@ -158,7 +129,7 @@ static int make_slots(struct sq_publisher *p, struct squall_error *err)
         if (!(slot->bytes = sq_pages_alloc(capacity)))
             return sq_error_memory(err, capacity);
         slot->capacity = capacity;
-        set_free(p, slot);
+        sq_queue_put(p->free_slots, &slot->item);
     }
     return 0;
 }
@@ -169,24 +140,18 @@ int sq_publisher_start(const struct sq_publisher_setting *setting, struct sq_pub
     if (!p)
         return sq_error_memory(err, sizeof *p);
     p->setting = *setting;
-    p->last = &p->first;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->work, NULL);
-    pthread_cond_init(&p->room, NULL);
-    int status = make_slots(p, err);
+    sq_mutex_init(&p->lock);
+    unsigned threads = setting->slot_count < WRITER_LIMIT ? (unsigned)setting->slot_count : WRITER_LIMIT;
+    int status = sq_queue_new(&p->free_slots, err);
+    if (!status)
+        status = sq_queue_new(&p->full_slots, err);
+    if (!status)
+        status = make_slots(p, err);
+    if (!status)
+        status = sq_queue_start(p->full_slots, threads, publish, p, err);
     if (status) {
         publisher_free(p);
         return status;
-    }
-    while (p->thread_count < THREAD_LIMIT && p->thread_count < setting->slot_count) {
-        int os_errno = pthread_create(&p->threads[p->thread_count], NULL, publish, p);
-        if (os_errno && p->thread_count == 0) {
-            publisher_free(p);
-            return sq_error_errno(err, os_errno, "starting a thread");
-        }
-        if (os_errno)
-            break;
-        p->thread_count++;
     }
     *ret = p;
     return 0;
@@ -196,12 +161,8 @@ int sq_publisher_finish(struct sq_publisher *p, struct squall_error *err)
 {
     if (!p)
         return 0;
-    pthread_mutex_lock(&p->lock);
-    p->ending = true;
-    pthread_cond_broadcast(&p->work);
-    pthread_mutex_unlock(&p->lock);
-    for (unsigned i = 0; i < p->thread_count; i++)
-        pthread_join(p->threads[i], NULL);
+    sq_queue_free(p->full_slots);
+    p->full_slots = NULL;
     int status = p->status;
     if (status && err)
         *err = p->failure;
@@ -213,25 +174,22 @@ int sq_publisher_finish(struct sq_publisher *p, struct squall_error *err)
 
 int sq_publisher_slot(struct sq_publisher *p, struct sq_slot **ret, struct squall_error *err)
 {
-    pthread_mutex_lock(&p->lock);
-    while (!p->free_slots && !p->status)
-        pthread_cond_wait(&p->room, &p->lock);
+    struct sq_queue_item *item = sq_queue_take(p->free_slots); /* one comes after a failure too */
+    sq_mutex_lock(&p->lock);
     int status = p->status;
     if (status && err)
         *err = p->failure;
-    if (!status) {
-        *ret = p->free_slots;
-        p->free_slots = p->free_slots->next;
-    }
-    pthread_mutex_unlock(&p->lock);
+    sq_mutex_unlock(&p->lock);
+    if (status)
+        sq_queue_put_first(p->free_slots, item);
+    else
+        *ret = (struct sq_slot *)item;
     return status;
 }
 
 void sq_publisher_return(struct sq_publisher *p, struct sq_slot *slot)
 {
-    pthread_mutex_lock(&p->lock);
-    set_free(p, slot);
-    pthread_mutex_unlock(&p->lock);
+    sq_queue_put_first(p->free_slots, &slot->item);
 }
 
 int sq_publisher_begin(struct sq_publisher *p, struct sq_record_unit *record, struct sq_pending **ret, struct squall_error *err)
@@ -239,10 +197,10 @@ int sq_publisher_begin(struct sq_publisher *p, struct sq_record_unit *record, st
     struct sq_pending *pending = sq_alloc(1, sizeof *pending);
     if (!pending)
         return sq_error_memory(err, sizeof *pending);
-    pthread_mutex_lock(&p->lock);
+    sq_mutex_lock(&p->lock);
     *pending = (struct sq_pending){p->pendings, record, 1};
     p->pendings = pending;
-    pthread_mutex_unlock(&p->lock);
+    sq_mutex_unlock(&p->lock);
     *ret = pending;
     return 0;
 }
@@ -254,18 +212,15 @@ void sq_publisher_put(struct sq_publisher *p, struct sq_pending *pending, size_t
     slot->array = array;
     slot->chunk = chunk;
     slot->size_bytes = size_bytes;
-    slot->next = NULL;
-    pthread_mutex_lock(&p->lock);
+    sq_mutex_lock(&p->lock);
     pending->open++;
-    *p->last = slot;
-    p->last = &slot->next;
-    pthread_cond_signal(&p->work);
-    pthread_mutex_unlock(&p->lock);
+    sq_mutex_unlock(&p->lock);
+    sq_queue_put(p->full_slots, &slot->item);
 }
 
 void sq_publisher_seal(struct sq_publisher *p, struct sq_pending *pending)
 {
-    pthread_mutex_lock(&p->lock);
+    sq_mutex_lock(&p->lock);
     close_one(p, pending);
-    pthread_mutex_unlock(&p->lock);
+    sq_mutex_unlock(&p->lock);
 }

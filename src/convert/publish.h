@@ -7,16 +7,17 @@
 
 #include "convert/layout.h"
 #include "convert/records.h"
+#include "sys/queue.h"
 
 struct sq_publisher;
 struct sq_pending; /* a unit on its way */
 
 /* A buffer for one encoded chunk. */
 struct sq_slot {
+    struct sq_queue_item item; /* first */
     uint8_t *bytes;
     size_t capacity;
     /* the publisher's own: */
-    struct sq_slot *next;
     struct sq_pending *pending;
     size_t array, size_bytes;
     uint64_t chunk;

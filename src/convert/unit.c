@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "convert/field_worker.h"
 #include "io/source.h"
+#include "sys/mutex.h"
 #include "sys/pool.h"
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ struct sq_unit {
     struct message *messages;
     size_t message_count, message_capacity;
     uint64_t bytes_read;
-    pthread_mutex_t bad_lock;
+    struct sq_mutex bad_lock;
     struct sq_unit_bad *bad;
     size_t bad_count, bad_capacity;
 };
@@ -74,7 +74,7 @@ int sq_unit_new(const struct sq_unit_setting *setting, struct sq_unit **ret, str
     if (!unit)
         return sq_error_memory(err, sizeof *unit);
     unit->setting = *setting;
-    pthread_mutex_init(&unit->bad_lock, NULL);
+    sq_mutex_init(&unit->bad_lock);
     unit->worker_count = setting->ctx->threads;
     unit->arrays = sq_alloc_zero(layout->array_count + 1, sizeof *unit->arrays);
     unit->workers = sq_alloc_zero(unit->worker_count, sizeof *unit->workers);
@@ -113,7 +113,7 @@ void sq_unit_free(struct sq_unit *unit)
     sq_free(unit->arrays);
     sq_free(unit->workers);
     sq_pages_free(unit->pages, unit->pages_bytes);
-    pthread_mutex_destroy(&unit->bad_lock);
+    sq_mutex_done(&unit->bad_lock);
     sq_free(unit);
 }
 
@@ -226,11 +226,11 @@ static int note_bad(struct sq_unit *unit, const struct sq_cube_place *place, con
     char *copy = sq_strdup(message);
     if (!copy)
         return sq_error_memory(err, strlen(message));
-    pthread_mutex_lock(&unit->bad_lock);
+    sq_mutex_lock(&unit->bad_lock);
     int status = SQ_GROW(unit->bad, unit->bad_capacity, unit->bad_count + 1, err);
     if (!status)
         unit->bad[unit->bad_count++] = (struct sq_unit_bad){place, copy};
-    pthread_mutex_unlock(&unit->bad_lock);
+    sq_mutex_unlock(&unit->bad_lock);
     if (status)
         sq_free(copy);
     return status;

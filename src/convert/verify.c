@@ -15,8 +15,8 @@
 #include "engine/array.h"
 #include "store/zarr_writer.h"
 #include "sys/file.h"
+#include "sys/mutex.h"
 #include "sys/pool.h"
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ struct verify {
     const struct squall_context *ctx;
     struct squall_convert_events events;
     const char *store;
-    pthread_mutex_t lock; /* around all below, and the events */
+    struct sq_mutex lock; /* around all below, and the events */
     struct findings bad, absent;
     uint64_t chunks_done, chunk_count, bytes;
     bool at_the_rest; /* behind the chunks that the records tell of: a few small ones, of which progress is not told */
@@ -55,7 +55,7 @@ static void verify_done(struct verify *v)
 {
     findings_done(&v->bad);
     findings_done(&v->absent);
-    pthread_mutex_destroy(&v->lock);
+    sq_mutex_done(&v->lock);
 }
 
 /* line is taken; NULL: out of memory. */
@@ -65,7 +65,7 @@ static int add_finding(struct verify *v, bool absent, size_t order, char *line, 
     if (!line)
         return sq_error_memory(err, sizeof *list->items);
     sq_text_make_visible(line);
-    pthread_mutex_lock(&v->lock);
+    sq_mutex_lock(&v->lock);
     bool listed = list->count < LISTED_LIMIT;
     int status = listed ? SQ_GROW(list->items, list->capacity, list->count + 1, err) : 0;
     list->total += !status;
@@ -74,7 +74,7 @@ static int add_finding(struct verify *v, bool absent, size_t order, char *line, 
         if (v->events.message)
             v->events.message(v->events.user, absent ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, line);
     }
-    pthread_mutex_unlock(&v->lock);
+    sq_mutex_unlock(&v->lock);
     if (status || !listed)
         sq_free(line);
     return status;
@@ -82,12 +82,12 @@ static int add_finding(struct verify *v, bool absent, size_t order, char *line, 
 
 static void chunk_done(struct verify *v, uint64_t bytes)
 {
-    pthread_mutex_lock(&v->lock);
+    sq_mutex_lock(&v->lock);
     v->chunks_done++;
     v->bytes += bytes;
     if (v->events.progress && !v->at_the_rest)
         v->events.progress(v->events.user, v->chunks_done, v->chunk_count, v->bytes, 0);
-    pthread_mutex_unlock(&v->lock);
+    sq_mutex_unlock(&v->lock);
 }
 
 /* ---- by the records -------------------------------------------------------------------------------------------------------------- */
@@ -554,7 +554,7 @@ int squall_verify_report(squall_context *ctx, const char *store, const struct sq
     __attribute__((cleanup(verify_done))) struct verify v = {.ctx = ctx, .store = store};
     struct sq_store_state state = {0};
     char *text = NULL, *json = NULL;
-    pthread_mutex_init(&v.lock, NULL);
+    sq_mutex_init(&v.lock);
     if (events)
         v.events = *events;
     SQ_TRY(read_state(store, &state, err));

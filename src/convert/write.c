@@ -259,9 +259,9 @@ static int write_unit(struct sq_run *run, size_t which, struct squall_error *err
             *err = failure;
         return status;
     }
-    pthread_mutex_lock(&plan->say_lock);
+    sq_mutex_lock(&plan->say_lock);
     run->totals.bytes_in += sq_unit_bytes_read(run->unit);
-    pthread_mutex_unlock(&plan->say_lock);
+    sq_mutex_unlock(&plan->say_lock);
     SQ_TRY(note_bad_fields(run, err));
     if (plan->settings.strict && sq_unit_bad(run->unit, &bad))
         return leave(run, which, "has a field that cannot be decoded; left out (--strict)", err);
@@ -277,12 +277,12 @@ static void progress(void *user, uint64_t bytes, const struct sq_record_unit *co
 {
     struct sq_run *run = user;
     struct squall_convert_plan *plan = run->plan;
-    pthread_mutex_lock(&plan->say_lock);
+    sq_mutex_lock(&plan->say_lock);
     run->totals.bytes_out += bytes;
     run->totals.units_done += complete != NULL;
     if (plan->events.progress)
         plan->events.progress(plan->events.user, run->totals.units_done, run->units_to_do, run->totals.bytes_in, run->totals.bytes_out);
-    pthread_mutex_unlock(&plan->say_lock);
+    sq_mutex_unlock(&plan->say_lock);
 }
 
 static int start(struct sq_run *run, struct squall_error *err)

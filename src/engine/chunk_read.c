@@ -10,11 +10,11 @@
 #include "engine/reading.h"
 #include "engine/scatter.h"
 #include "engine/variable.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 /* Stored bytes are read in pieces that stay in the processor's own cache until they are scattered. */
 enum { PIECE_BYTES = 256 << 10 };
@@ -23,10 +23,7 @@ enum { SMALL_PART = 4 };
 
 double sq_reading_clock(const struct sq_reading *r)
 {
-    struct timespec t = {0};
-    if (r->timed)
-        clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return r->timed ? sq_clock_s() : 0;
 }
 
 const char *sq_passage_source_name(const struct sq_passage *p)

@@ -8,10 +8,10 @@
 #include "format/grib/index.h"
 #include "io/source.h"
 #include "squall/grib.h"
+#include "sys/clock.h"
+#include "sys/mutex.h"
 #include "sys/pool.h"
 #include <math.h>
-#include <pthread.h>
-#include <time.h>
 
 struct reader {
     struct reader *next;
@@ -29,7 +29,7 @@ struct reader {
 struct squall_grib_list {
     const struct squall_context *ctx;
     struct sq_grib_index index;
-    pthread_mutex_t lock; /* of idle */
+    struct sq_mutex lock; /* of idle */
     struct reader *idle;
 };
 
@@ -45,11 +45,11 @@ static void reader_free(struct reader *r)
 /* NULL: out of memory. */
 static struct reader *reader_take(struct squall_grib_list *list)
 {
-    pthread_mutex_lock(&list->lock);
+    sq_mutex_lock(&list->lock);
     struct reader *r = list->idle;
     if (r)
         list->idle = r->next;
-    pthread_mutex_unlock(&list->lock);
+    sq_mutex_unlock(&list->lock);
     if (r)
         return r;
     r = sq_alloc_zero(1, sizeof *r);
@@ -62,10 +62,10 @@ static struct reader *reader_take(struct squall_grib_list *list)
 
 static void reader_give_back(struct squall_grib_list *list, struct reader *r)
 {
-    pthread_mutex_lock(&list->lock);
+    sq_mutex_lock(&list->lock);
     r->next = list->idle;
     list->idle = r;
-    pthread_mutex_unlock(&list->lock);
+    sq_mutex_unlock(&list->lock);
 }
 
 /* At least size_bytes, content undefined. */
@@ -159,7 +159,7 @@ int squall_grib_list_open(squall_context *ctx, const char *const *paths, size_t 
         return status;
     }
     list->ctx = ctx;
-    pthread_mutex_init(&list->lock, NULL);
+    sq_mutex_init(&list->lock);
     *ret = list;
     return 0;
 }
@@ -173,7 +173,7 @@ void squall_grib_list_close(squall_grib_list *list)
         reader_free(list->idle);
         list->idle = next;
     }
-    pthread_mutex_destroy(&list->lock);
+    sq_mutex_done(&list->lock);
     sq_grib_index_done(&list->index);
     sq_free(list);
 }
@@ -269,13 +269,6 @@ struct timing {
     struct seat *seats; /* by worker */
 };
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int time_field(void *user, size_t index, unsigned worker, struct squall_error *err)
 {
     const struct timing *t = user;
@@ -286,9 +279,9 @@ static int time_field(void *user, size_t index, unsigned worker, struct squall_e
     struct sq_grib_frame frame;
     if (ix->packings[f->packing].unsupported || ix->grids[f->grid].unsupported)
         return 0;
-    double begin = seconds_now();
+    double begin = sq_clock_s();
     SQ_TRY(read_message(r, ix, f, &speed->bytes, err));
-    double read = seconds_now();
+    double read = sq_clock_s();
     int status = frame_of(r, ix, f, &frame, err);
     if (!status)
         status = grow(&r->values, &r->values_capacity, ix->grids[f->grid].point_count * sizeof(float), err);
@@ -297,7 +290,7 @@ static int time_field(void *user, size_t index, unsigned worker, struct squall_e
     SQ_TRY(in_field(ix, f, status, err));
     speed->points += ix->grids[f->grid].point_count;
     speed->read_seconds += read - begin;
-    speed->decode_seconds += seconds_now() - read;
+    speed->decode_seconds += sq_clock_s() - read;
     return 0;
 }
 
@@ -312,9 +305,9 @@ static int time_fields(struct squall_grib_list *list, struct seat *seats, unsign
             return sq_error_memory(err, sizeof *seats[i].reader);
         seats[i].reader->message_held = false; /* what an earlier call read is read again */
     }
-    double begin = seconds_now();
+    double begin = sq_clock_s();
     SQ_TRY(sq_parallel(threads, list->index.field_count, time_field, &t, err));
-    struct squall_speed sum = {.seconds = seconds_now() - begin};
+    struct squall_speed sum = {.seconds = sq_clock_s() - begin};
     for (unsigned i = 0; i < threads; i++) {
         sum.bytes += seats[i].speed.bytes;
         sum.points += seats[i].speed.points;

@@ -7,17 +7,10 @@
 #include "base/memory.h"
 #include "engine/read.h"
 #include "engine/variable.h"
+#include "sys/clock.h"
 #include <string.h>
-#include <time.h>
 
 static const uint64_t BUFFER_LIMIT_BYTES = UINT64_C(1) << 30;
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
@@ -90,7 +83,7 @@ int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *re
     int status = 0;
     if (bytes > 0)
         memset(buffer, 0, (size_t)bytes);
-    double begin = seconds_now();
+    double begin = sq_clock_s();
     do {
         uint64_t elements = elements_of(info.rank, s.count);
         status = sq_array_read(a, &s, buffer, NULL, threads, &speed, err);
@@ -98,7 +91,7 @@ int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *re
             drop_elements(&info, &s, buffer);
         speed.points += elements;
     } while (!status && bytes > 0 && next_box(&info, box, &s));
-    speed.seconds = seconds_now() - begin;
+    speed.seconds = sq_clock_s() - begin;
     sq_pages_free(buffer, (size_t)bytes);
     if (!status)
         *ret = speed;

@@ -1,6 +1,6 @@
 /*
- * Files as the library uses them: whole reads and writes with their errors told in words, names, folders. The only
- * place that calls the system for a file.
+ * Files as the library uses them: whole reads, names, folders, with errors told in words. How files are written safely is
+ * told in io/atomic_file.h and io/append_file.h.
  */
 #ifndef SQ_SYS_FILE_H
 #define SQ_SYS_FILE_H

@@ -40,7 +40,8 @@ const struct command commands[] = {
     {"status", "DST", 1, 1, "what a converted store holds and lacks",
      "A calendar of the runs, what is missing or failed and why, and the command that goes on.", NULL, run_status},
     {"verify", "DST", 1, 1, "check every chunk of a store",
-     "Compares each chunk's length and checksum with its record; without records each chunk is decoded. Exit code 5 where one is damaged.",
+     "Compares each chunk's length and checksum with its record; without records each chunk is decoded.\n"
+     "Exit code 5 where one is damaged or missing.",
      NULL, run_verify},
     {"bench", "PATH", 1, 1, "how fast this machine reads a file or store", "Reads everything three times and reports the best.",
      NAMES("array"), run_bench},

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which file this is; another identity under the same path is another file (ARCHITECTURE, Identity). */
+/* Which file this is; another identity under the same path is another file. */
 struct sq_file_identity {
     uint64_t device;
     uint64_t inode;

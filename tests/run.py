@@ -141,7 +141,7 @@ def main():
     newest = ROOT / ".venv-newest" / "bin" / "python"
     if newest.exists():  # the package, built once, under another Python and zarr-python
         package = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("tests/python/test_package_*.py"))]
-        python_tests(tally, a.long, "Python package, newest", newest, package)
+        python_tests(tally, a.long, "Python package, newest", newest, [*package, "tests/python/test_zarr_conformance.py"])
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed else 0
 

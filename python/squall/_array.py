@@ -1,5 +1,6 @@
 """squall.Array: an array that lies in files."""
 
+import base64
 import hashlib
 import json
 import math
@@ -56,7 +57,7 @@ class Array(_squall.Array):
 
     @property
     def fill_value(self):
-        """What elements that were never written read as, a numpy scalar; None where the store says none."""
+        """What elements that were never written read as, a numpy scalar, text or bytes; None where the store says none."""
         text = self._fill_value
         if text == "null":
             return None
@@ -64,7 +65,9 @@ class Array(_squall.Array):
         if fill is not None:
             return np.frombuffer(fill, self.dtype)[0]
         value = json.loads(text)
-        return value if isinstance(value, str) or self.unsupported else b"" if self.dtype == object else value
+        if self.unsupported:
+            return value
+        return base64.b64decode(value) if self.type_name == "bytes" else str(value)
 
     @property
     def oindex(self):

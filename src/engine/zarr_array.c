@@ -225,7 +225,8 @@ static int add_array(struct squall_dataset *ds, struct sq_zarr_array *descriptio
     if (codecs && !description->codec_list && (z->base.shard = sq_codec_chain_shard(codecs))) /* shards of one shape */
         codecs = z->base.shard->inner;
     z->base.plain = !variable && codecs && sq_codec_chain_is_plain(codecs);
-    z->base.has_range = !variable && codecs && sq_codec_chain_has_range(codecs);
+    /* the codecs of a rectilinear grid's chunks are bound as they are met, and a range is not worth that */
+    z->base.has_range = !variable && codecs && !description->codec_list && sq_codec_chain_has_range(codecs);
     z->base.decoded_id = codecs && !variable ? decoded_id(description) : 0;
     z->base.fill = description->fill;
     z->base.info = (struct squall_array_info){

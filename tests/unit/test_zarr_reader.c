@@ -295,6 +295,7 @@ static void what_is_not_read_is_named(void **state)
         {2, "dtype", "[[\"a\",\"<i4\",[1048577]]]", "unsupported data type: a field with no elements, or more than 1048576"},
         {2, "dtype", "[[\"a\",\"<i4\",[262144]],[\"b\",\"|u1\"]]", "unsupported data type: elements of more than 1048576 bytes"},
         {2, "compressor", "{\"id\":\"zfpy\"}", "unsupported codec zfpy"},
+        {2, "zarr_format", "1", "unsupported zarr_format 1 in a .zarray"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct sq_zarr_array a;
@@ -317,6 +318,8 @@ static void what_may_be_ignored_is(void **state)
     const char *cases[][2] = {
         {"novelty", "{\"must_understand\":false,\"x\":[1,2]}"},
         {"storage_transformers", "[]"},
+        {"storage_transformers", "[{\"name\":\"cache\",\"must_understand\":false}]"},
+        {"consolidated_metadata", "{\"must_understand\":false}"},
         {"attributes", "{}"},
         {"dimension_names", "null"},
     };
@@ -734,6 +737,7 @@ static void a_v3_hierarchy_is_walked(void **state)
 {
     (void)state;
     SQ_CLEANUP_FREE char *array = v3_document("", NULL);
+    SQ_CLEANUP_FREE char *array2 = v2_document("", NULL);
     put_file("walk3/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":null}");
     put_file("walk3/b/zarr.json", array);
     put_file("walk3/a/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{}}");
@@ -741,9 +745,11 @@ static void a_v3_hierarchy_is_walked(void **state)
     put_file("walk3/b/c/zarr.json", array);       /* inside an array: no node */
     put_file("walk3/b/.squall/zarr.json", array); /* hidden */
     put_file("walk3/.hidden/zarr.json", array);   /* hidden */
-    put_file("walk3/plain/y/zarr.json", array);   /* v3 has no groups without metadata */
+    put_file("walk3/plain/y/zarr.json", array);   /* a group without metadata */
+    put_file("walk3/older/.zgroup", "{\"zarr_format\":2}");
+    put_file("walk3/older/x/.zarray", array2); /* of the other version */
     put_file("walk3/file", "not a folder");
-    check_names("walk3", 3, "a/y b", 0);
+    check_names("walk3", 3, "a/y b older/x plain/y", 0);
 }
 
 static void a_v2_hierarchy_is_walked_through_implicit_groups(void **state)

@@ -107,7 +107,10 @@ int sq_zarr_parse_v2(const struct sq_json *document, const struct sq_json *attri
     const struct sq_json *filters = sq_json_get(document, "filters"), *compressor = sq_json_get(document, "compressor");
     unsigned chunk_rank;
     bool big_endian = false, column_major = false;
+    uint64_t version;
     a->version = 2;
+    if (sq_json_uint(sq_json_get(document, "zarr_format"), &version) && version != 2)
+        SQ_TRY(sq_zarr_unsupported(a, err, "unsupported zarr_format %llu in a .zarray", (unsigned long long)version));
     SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "shape"), "its shape", &a->rank, a->shape, err));
     SQ_TRY(sq_zarr_parse_lengths(sq_json_get(document, "chunks"), "its chunk shape", &chunk_rank, a->chunks, err));
     if (chunk_rank != a->rank)

@@ -177,10 +177,10 @@ static int visit_once(struct opening *o, const char *name, bool *ret_first, stru
     return 0;
 }
 
-typedef int walk_node(struct opening *o, const char *name, unsigned depth, struct squall_error *err);
+static int walk_node(struct opening *o, const char *name, unsigned depth, struct squall_error *err);
 
-/* Call node for everything right below the group that may be a node. */
-static int walk_group(struct opening *o, const char *name, unsigned depth, walk_node *node, struct squall_error *err)
+/* Everything right below the group that may be a node. */
+static int walk_group(struct opening *o, const char *name, unsigned depth, struct squall_error *err)
 {
     bool first;
     char **children = NULL;
@@ -197,7 +197,7 @@ static int walk_group(struct opening *o, const char *name, unsigned depth, walk_
             continue;
         SQ_CLEANUP_FREE char *child = name[0] ? sq_path_join(name, children[i]) : sq_strdup(children[i]);
         struct squall_error reason = SQUALL_ERROR_INIT;
-        status = child ? node(o, child, depth + 1, &reason) : sq_error_memory(&reason, strlen(name));
+        status = child ? walk_node(o, child, depth + 1, &reason) : sq_error_memory(&reason, strlen(name));
         if (status)
             status = node_failed(o, child ? child : children[i], status, &reason, err);
     }
@@ -215,23 +215,6 @@ static int is_folder(const struct opening *o, const char *name, bool *ret, struc
     return status == SQUALL_ENOMEM ? sq_error(err, status, "%s", reason.message) : 0;
 }
 
-static int walk_v3(struct opening *o, const char *name, unsigned depth, struct squall_error *err)
-{
-    SQ_CLEANUP_JSON struct sq_json *document = NULL;
-    bool is_array, folder;
-    SQ_TRY(is_folder(o, name, &folder, err));
-    if (!folder)
-        return 0;
-    SQ_TRY(read_document(o, name, "zarr.json", &document, err));
-    if (!document)
-        return 0;
-    SQ_TRY(check_node(document, &is_array, err));
-    if (is_array)
-        return add_array(o, name, 3, document, NULL, err);
-    SQ_TRY(add_group(o, name, sq_json_get(document, "attributes"), err));
-    return walk_group(o, name, depth, walk_v3, err);
-}
-
 /* Damage to what is said of a group is not damage to what is in it. */
 static int add_group_v2(struct opening *o, const char *name, struct squall_error *err)
 {
@@ -246,8 +229,18 @@ static int add_group_v2(struct opening *o, const char *name, struct squall_error
     return group ? add_group(o, name, attributes, err) : 0;
 }
 
-/* A folder of v2 without metadata is a group too, if something is in it. */
-static int walk_v2(struct opening *o, const char *name, unsigned depth, struct squall_error *err)
+static int walk_v3(struct opening *o, const char *name, unsigned depth, const struct sq_json *document, struct squall_error *err)
+{
+    bool is_array;
+    SQ_TRY(check_node(document, &is_array, err));
+    if (is_array)
+        return add_array(o, name, 3, document, NULL, err);
+    SQ_TRY(add_group(o, name, sq_json_get(document, "attributes"), err));
+    return walk_group(o, name, depth, err);
+}
+
+/* A node of either version, whatever its group's is. A folder without metadata is a group too, if something is in it. */
+static int walk_node(struct opening *o, const char *name, unsigned depth, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *document = NULL;
     SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
@@ -255,10 +248,13 @@ static int walk_v2(struct opening *o, const char *name, unsigned depth, struct s
     SQ_TRY(is_folder(o, name, &folder, err));
     if (!folder)
         return 0;
+    SQ_TRY(read_document(o, name, "zarr.json", &document, err));
+    if (document)
+        return walk_v3(o, name, depth, document, err);
     SQ_TRY(read_document(o, name, ".zarray", &document, err));
     if (!document) {
         SQ_TRY(add_group_v2(o, name, err));
-        return walk_group(o, name, depth, walk_v2, err);
+        return walk_group(o, name, depth, err);
     }
     SQ_TRY(read_document(o, name, ".zattrs", &attributes, err));
     return add_array(o, name, 2, document, attributes, err);
@@ -294,7 +290,7 @@ static int open_v3(struct opening *o, const struct sq_json *root, struct squall_
         SQ_TRY(make_room(o->store, nodes, err));
         return sq_json_each(nodes, visit_consolidated_v3, o, err);
     }
-    return walk_group(o, "", 0, walk_v3, err);
+    return walk_group(o, "", 0, err);
 }
 
 static int open_v2(struct opening *o, const struct sq_json *consolidated, struct squall_error *err)
@@ -312,7 +308,7 @@ static int open_v2(struct opening *o, const struct sq_json *consolidated, struct
     SQ_TRY(read_document(o, "", ".zarray", &array, err));
     SQ_TRY(read_document(o, "", ".zattrs", &attributes, err));
     SQ_TRY(set_root_attributes(o, array ? NULL : attributes, err));
-    return array ? add_array(o, "", 2, array, attributes, err) : walk_group(o, "", 0, walk_v2, err);
+    return array ? add_array(o, "", 2, array, attributes, err) : walk_group(o, "", 0, err);
 }
 
 static int find_metadata(const struct sq_tree *tree, bool *ret_found, struct squall_error *err)

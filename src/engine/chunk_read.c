@@ -82,6 +82,13 @@ static int too_large(const struct sq_passage *p, uint64_t size_bytes, struct squ
                     sq_passage_source_name(p), size_bytes, p->reading->memory_bytes);
 }
 
+/* A zip file has a checksum of each member, which can be compared where the member is read whole. */
+static int check_member(const struct sq_passage *p, const void *bytes, struct squall_error *err)
+{
+    int status = p->where.packed.size_bytes ? sq_zip_check(&p->where.packed, bytes, err) : 0;
+    return status ? sq_error_within(err, status, "%s", sq_passage_source_name(p)) : 0;
+}
+
 /* A deflated member of a zip file: its bytes are in the worker's memory from here on, and that is the source. */
 static int inflate(struct sq_passage *p, struct squall_error *err)
 {
@@ -222,8 +229,10 @@ static int read_piece(const struct sq_passage *p, const struct piece *piece, uin
     uint64_t bytes = r->element_bytes;
     for (unsigned i = 0; i < rank; i++)
         bytes *= count[i];
-    if (bytes == span && is_one_run(rank, count, r->strides + d, r->element_bytes))
-        return sq_passage_fetch(p, piece->at, piece->to, (size_t)span, err);
+    if (bytes == span && is_one_run(rank, count, r->strides + d, r->element_bytes)) {
+        SQ_TRY(sq_passage_fetch(p, piece->at, piece->to, (size_t)span, err));
+        return span == p->where.size_bytes ? check_member(p, piece->to, err) : 0;
+    }
     if (span > r->memory_bytes)
         return too_large(p, span, err);
     void *raw = sq_worker_raw(p->worker, (size_t)span);
@@ -285,6 +294,8 @@ static const void *fetch_whole(const struct sq_passage *p, const void *stored, i
         return stored;
     void *raw = sq_worker_raw(p->worker, (size_t)p->where.size_bytes);
     *ret_status = raw ? sq_passage_fetch(p, 0, raw, (size_t)p->where.size_bytes, err) : sq_error_memory(err, p->where.size_bytes);
+    if (!*ret_status)
+        *ret_status = check_member(p, raw, err);
     return *ret_status ? NULL : raw;
 }
 

@@ -181,6 +181,7 @@ static int read_inner(const struct shard_read *s, const struct inner *inner, con
     (void)sq_plan_item_at(&s->reading.plan, inner->item, &p.item);
     SQ_TRY(sq_passage_init(&p, &s->reading, s->shard->to, worker, err));
     p.where = s->shard->where;
+    p.where.packed = (struct sq_zip_place){0};
     p.file = s->shard->file;
     p.has_identity = s->shard->has_identity;
     p.fd = s->shard->fd;

@@ -238,7 +238,8 @@ static enum refusal judge(const struct member *m, const char *name, unsigned fla
         return ENCRYPTED;
     if (method != METHOD_STORED && method != METHOD_DEFLATED)
         return METHOD;
-    if (m->deflated ? m->size_bytes / DEFLATE_RATIO > m->stored_bytes : m->size_bytes != m->stored_bytes)
+    if (m->deflated ? m->size_bytes / DEFLATE_RATIO + (m->size_bytes % DEFLATE_RATIO != 0) > m->stored_bytes
+                    : m->size_bytes != m->stored_bytes)
         return SIZES;
     if (!sq_add_u64(m->header, LOCAL_BYTES + (uint64_t)m->name_length, &end) || !sq_add_u64(end, m->stored_bytes, &end) ||
         end > directory_at)

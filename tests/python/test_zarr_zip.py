@@ -1,5 +1,10 @@
 """Stores in zip files: what zarr-python's ZipStore wrote reads equal; what nobody should put into an archive is refused by name."""
 
+import concurrent.futures
+import json
+import pickle
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -66,3 +71,177 @@ def test_what_a_zip_store_holds_reads_equal(tmp_path, version, method, consolida
         for name in names:
             if name != "scalar":
                 np.testing.assert_array_equal(ours[name][key], theirs[name][...][key])
+
+
+def rewrite(path, change, compression=zipfile.ZIP_STORED):
+    """The archive again, member by member: change(info, bytes) → (info, bytes), or None to leave it out."""
+    with zipfile.ZipFile(path) as archive:
+        members = [(info, archive.read(info)) for info in archive.infolist()]
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for info, data in members:
+            fresh = zipfile.ZipInfo(info.filename)
+            fresh.compress_type = compression
+            new = change(fresh, data)
+            if new:
+                archive.writestr(*new)
+    return path
+
+
+def one_array(path, compressors=None, method="stored", **options):
+    """A store that is a group with one array, "a", of two chunks along the first of two dimensions."""
+    store = ZipStore(path, mode="w", compression=METHODS[method])
+    array = zarr.create_group(store).create_array("a", shape=(8, 6), chunks=(4, 6), dtype="f4", compressors=compressors, **options)
+    array[...] = np.arange(48).reshape(8, 6)
+    store.close()
+    return path
+
+
+def refused(path, *words, status=None, key=...):
+    with pytest.raises(squall.Error) as error:
+        squall.open(path)["a"][key]
+    for word in words:
+        assert word in str(error.value)
+    assert status is None or error.value.status is status
+    return str(error.value)
+
+
+def member_offset(path, name):
+    """Where the bytes of a stored member begin."""
+    with zipfile.ZipFile(path) as archive:
+        info = archive.getinfo(name)
+    header = path.read_bytes()[info.header_offset : info.header_offset + 30]
+    return info.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+
+
+@pytest.mark.parametrize("compressors", [None, GzipCodec()])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_chunk_that_is_not_there_is_fill_and_a_damaged_one_an_error(tmp_path, compressors, method):
+    path = one_array(tmp_path / "x.zip", compressors, method, fill_value=-1)
+    rewrite(path, lambda info, data: None if info.filename == "a/c/1/0" else (info, data), METHODS[method])
+    assert (squall.open(path)["a"][4:] == -1).all() and (squall.open(path)["a"][:4] >= 0).all()
+    content = bytearray(path.read_bytes())
+    content[member_offset(path, "a/c/0/0") + 12] ^= 4
+    path.write_bytes(content)
+    refused(path, "array a, chunk 0/0: ", f"{path}: a/c/0/0: ", status=squall.Status.ECORRUPT)
+    assert (squall.open(path)["a"][4:] == -1).all()
+
+
+@pytest.mark.parametrize("cut", [1, 22, 100, 200, 400])
+def test_a_truncated_archive_is_an_error(tmp_path, cut):
+    path = one_array(tmp_path / "x.zip")
+    path.write_bytes(path.read_bytes()[:-cut])
+    refused(path, str(path), "truncated", status=squall.Status.ECORRUPT)
+
+
+def test_a_link_in_a_chunks_place_is_refused_by_name(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(np.ones(24, "f4").tobytes())
+
+    def link(info, data):
+        if info.filename != "a/c/0/0":
+            return info, data
+        info.create_system, info.external_attr = 3, 0o120777 << 16
+        return info, b"../../../secret"
+
+    path = rewrite(one_array(tmp_path / "x.zip"), link)
+    refused(path, "chunk 0/0", "a/c/0/0: a symbolic link", status=squall.Status.EUNSUPPORTED)
+    assert squall.open(path)["a"][4:].shape == (4, 6)
+
+
+def test_methods_that_are_not_read_are_refused_by_name(tmp_path, squall):
+    path = rewrite(one_array(tmp_path / "x.zip"), lambda info, data: (info, data, zipfile.ZIP_BZIP2 if info.filename == "a/c/1/0" else 0))
+    told = squall("info", path, check=False)
+    assert "a/c/1/0 cannot be read: neither stored nor deflated" in told.out + told.err
+    got = squall("get", path, "a", check=False)
+    assert got.code == 1 and "a/c/1/0: neither stored nor deflated" in got.err
+
+
+def test_encrypted_members_are_refused_by_name(tmp_path):
+    path = one_array(tmp_path / "x.zip")
+    content = path.read_bytes()
+    for signature, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        head = content.index(signature)
+        while head >= 0:
+            content = content[: head + at] + bytes([content[head + at] | 1]) + content[head + at + 1 :]
+            head = content.find(signature, head + 4)
+    path.write_bytes(content)
+    refused(path, "zarr.json: it is encrypted", status=squall.Status.EUNSUPPORTED)
+
+
+def test_keys_that_lead_out_of_the_archive_are_told_and_not_followed(tmp_path, squall):
+    path = one_array(tmp_path / "x.zip")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("../b/zarr.json", "{}")
+        archive.writestr("/c/zarr.json", "{}")
+    told = squall("ls", "--json", path, check=False)
+    assert '"a"' in told.out and '"b"' not in told.out
+    told = squall("info", path, check=False)
+    assert "../b/zarr.json cannot be read: its name leads out" in told.out + told.err
+
+
+def test_an_array_whose_document_inflates_without_end_is_left_out(tmp_path):
+    path = one_array(tmp_path / "x.zip")
+    huge = rewrite(path, lambda info, data: (info, b" " * (257 << 20) if info.filename == "a/zarr.json" else data), zipfile.ZIP_DEFLATED)
+    assert huge.stat().st_size < 1 << 20
+    group = squall.open(huge)
+    assert "a" not in group and "a/zarr.json: 269484032 bytes, more than" in group.problems[0]
+
+
+def test_the_last_of_two_members_of_one_name_counts(tmp_path):
+    path = one_array(tmp_path / "x.zip")
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("a/c/1/0", np.full(24, 9, "f4").tobytes())
+    assert (squall.open(path)["a"][4:] == 9).all()
+    np.testing.assert_array_equal(squall.open(path)["a"][...], zarr.open_group(ZipStore(path, mode="r"), mode="r")["a"][...])
+
+
+@pytest.mark.parametrize("members", [{}, {"readme.txt": "no store"}, {"x.zarr/zarr.json": "{}"}])
+def test_an_archive_without_a_store_is_no_store(tmp_path, members):
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    with pytest.raises(squall.Error, match="neither zarr.json nor") as error:
+        squall.open(path)
+    assert error.value.status is squall.Status.ENOTFOUND
+
+
+def test_an_archive_that_changed_since_it_was_opened_is_an_error(tmp_path):
+    path = one_array(tmp_path / "x.zip")
+    array = squall.open(path)["a"]
+    copy = pickle.dumps(array)
+    assert array[0, 1] == 1
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("a/c/1/0.new", b"")
+    with pytest.raises(squall.Error, match="changed since it was opened"):
+        array[0, 1]
+    with pytest.raises(squall.Error, match="changed since"):
+        pickle.loads(copy)[0, 1]
+    assert squall.open(path)["a"][0, 1] == 1
+
+
+def test_arrays_in_archives_are_pickled_by_path(tmp_path):
+    path = make(tmp_path / "store.zip")
+    array = squall.open(path)["below/blosc"]
+    data = pickle.dumps(array)
+    assert len(data) < 1024
+    script = "import pickle, sys; print(pickle.loads(sys.stdin.buffer.read())[...].sum())"
+    out = subprocess.run([sys.executable, "-c", script], input=data, capture_output=True, check=True).stdout
+    assert float(out) == array[...].sum()
+
+
+def test_threads_read_one_archive_together(tmp_path):
+    path = make(tmp_path / "store.zip", method="deflated")
+    group = squall.open(path)
+    names = ["plain", "below/blosc", "sharded", "sharded_plain", "gzip", "part"] * 8
+    expected = {name: squall.open(path)[name][...] for name in names}
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for name, values in zip(names, pool.map(lambda name: group[name][...], names), strict=True):
+            np.testing.assert_array_equal(values, expected[name])
+
+
+def test_the_command_reads_archives(tmp_path, squall):
+    path = one_array(tmp_path / "x.zip")
+    assert "zarr v3, 1 array" in squall("info", path).out
+    assert [row["name"] for row in json.loads(squall("ls", "--json", path).out)] == ["a"]
+    assert squall("get", path, "a").out.splitlines()[-1] == "7,5,47"

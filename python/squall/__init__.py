@@ -4,16 +4,19 @@
     t2m = ds["t2m"]                         # an array: nothing is read yet
     t2m[0, ::2, 100:200]                    # numpy, read by all threads
     a = squall.open_array("cube.zarr")      # a store that is one array
+    a = squall.open_array("cube.zarr", mode="r+"); a[0] = 1         # a chunk is published whole, or not at all
+    squall.create_array("new.zarr", "t2m", data=values, dims=("y", "x"), chunks=(100, 100))
 
 Whatever goes wrong with a file is a squall.Error, an OSError with .status and .path; keys that make no sense are IndexError and
 TypeError, names that are not there KeyError and FileNotFoundError.
 """
 
 from squall._array import Array
+from squall._create import create_array, create_group
 from squall._errors import Error, Status
 from squall._group import Group, open, open_array
 from squall._settings import set_options, show_versions
 from squall._squall import version as _version
 
 __version__ = _version()
-__all__ = ["Array", "Error", "Group", "Status", "open", "open_array", "set_options", "show_versions"]
+__all__ = ["Array", "Error", "Group", "Status", "create_array", "create_group", "open", "open_array", "set_options", "show_versions"]

@@ -177,6 +177,27 @@ static PyObject *get_item(PyObject *self, PyObject *key)
     }
 }
 
+static int set_item(PyObject *self, PyObject *key, PyObject *value)
+{
+    struct sq_py_array *a = array_of(self);
+    struct sq_py_box box;
+    if (!value) {
+        PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
+        return -1;
+    }
+    switch (sq_py_box_parse(key, a->info.rank, a->info.shape, &box)) {
+    case SQ_PY_KEY_BASIC:
+        return sq_py_write(a, &box, value);
+    case SQ_PY_KEY_ADVANCED: {
+        PyObject *done = PyObject_CallMethodObjArgs(self, sq_py.write_advanced, key, value, NULL);
+        Py_XDECREF(done);
+        return done ? 0 : -1;
+    }
+    default:
+        return -1;
+    }
+}
+
 /* _read_into(key, out): a basic key, a buffer of the result's shape and of the array's type */
 static PyObject *read_into(PyObject *self, PyObject *args)
 {
@@ -217,8 +238,14 @@ static PyObject *get_fill(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef methods[] = {
-    {"_read_into", read_into, METH_VARARGS, NULL}, {"_parse", parse, METH_O, NULL}, {"_read_batch", sq_py_read_batch, METH_VARARGS, NULL},
-    {"_fill", get_fill, METH_NOARGS, NULL},        {NULL, NULL, 0, NULL},
+    {"_read_into", read_into, METH_VARARGS, NULL},
+    {"_parse", parse, METH_O, NULL},
+    {"_update", sq_py_update, METH_VARARGS, NULL},
+    {"_resize", sq_py_resize, METH_O, NULL},
+    {"_read_batch", sq_py_read_batch, METH_VARARGS, NULL},
+    {"_write_batch", sq_py_write_batch, METH_VARARGS, NULL},
+    {"_fill", get_fill, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
@@ -227,6 +254,7 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, members},
     {Py_tp_methods, methods},
     {Py_mp_subscript, (void *)(uintptr_t)get_item},
+    {Py_mp_ass_subscript, (void *)(uintptr_t)set_item},
     {Py_tp_doc, "Array(dataset, name): the base of squall.Array."},
     {0, NULL},
 };

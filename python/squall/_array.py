@@ -17,8 +17,9 @@ class Array(_squall.Array):
     """An array of a dataset: squall.open(path)[name], squall.open_array(path).
 
     a[key] reads and returns a new numpy array in the machine's byte order; all of numpy's selections but newaxis are taken: integers,
-    slices with any step, Ellipsis, integer arrays, boolean masks. Reads run on all threads and let other Python threads go on; any
-    number of threads may read at the same time. An array pickles (as path, name and what it was), and survives fork.
+    slices with any step, Ellipsis, integer arrays, boolean masks. a[key] = values writes, broadcast and cast as numpy does it, where the
+    array was opened with mode="r+". Reads and writes run on all threads and let other Python threads go on; any number of threads may
+    use an array at the same time. An array pickles (as path, name and what it was), and survives fork.
 
     Raises squall.Error where a chunk cannot be read (a chunk that was never written reads as the fill value), IndexError and TypeError
     for keys that select nothing.
@@ -52,7 +53,7 @@ class Array(_squall.Array):
         try:
             return self._attrs
         except AttributeError:
-            self._attrs = Attributes(json.loads(self._attributes))
+            self._attrs = Attributes(self._attributes, self._dataset, self._name_within)
             return self._attrs
 
     @property
@@ -81,6 +82,23 @@ class Array(_squall.Array):
 
     def _read_advanced(self, key):
         return _select.read_advanced(self, key)
+
+    def _write_advanced(self, key, value):
+        _select.write_advanced(self, key, value)
+
+    @property
+    def mode(self):
+        """ "r", or "r+" where it was opened for writing."""
+        return "r+" if self._dataset.writable else "r"
+
+    def resize(self, *shape):
+        """Give the array another shape of as many dimensions: a.resize(10, 20) or a.resize((10, 20)).
+
+        Chunks that lie outside are deleted; what is new reads as the fill value.
+        """
+        if len(shape) == 1 and not isinstance(shape[0], int):
+            shape = tuple(shape[0])
+        self._resize(shape)
 
     def read(self, key=..., out=None, device=None):
         """Read a selection, as a[key] does; into out where it is given.
@@ -162,10 +180,15 @@ class Array(_squall.Array):
         what = (self._numpy_type, self.chunks, self.shards, self.codecs, self._fill_value, self.dims)
         return hashlib.blake2b(repr(what).encode(), digest_size=12).digest()
 
+    @property
+    def _name_within(self):
+        """Of the node in its store: "" for a store that is one array."""
+        return "" if self._dataset.is_array else self.name
+
     def __reduce__(self):
         from squall._group import reopen_array
 
-        return reopen_array, (os.path.abspath(self.path), self.name, self._identity(), file_identity(self.path))
+        return reopen_array, (os.path.abspath(self.path), self.name, self._identity(), file_identity(self.path), self._dataset.options)
 
 
 def file_identity(path):

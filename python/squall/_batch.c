@@ -1,6 +1,6 @@
 /*
- * Batches of zarr-python's codec pipeline: for each chunk which box of it goes where in one destination. Where the boxes make up one
- * box of the array, which they do for every slice, that is one read; else each is a read, side by side.
+ * Batches of zarr-python's codec pipeline: for each chunk which box of it goes where in one piece of memory, or comes from there. Where
+ * the boxes make up one box of the array, which they do for every slice, that is one read or write; else each is one, side by side.
  */
 #include "_squall.h"
 /* below the public interface: */
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct part {
-    uint64_t start[SQUALL_RANK_MAX], count[SQUALL_RANK_MAX], to[SQUALL_RANK_MAX]; /* in the array; in the destination's dimensions */
+    uint64_t start[SQUALL_RANK_MAX], count[SQUALL_RANK_MAX], to[SQUALL_RANK_MAX]; /* in the array; in the memory's dimensions */
 };
 
 struct batch {
@@ -19,8 +19,9 @@ struct batch {
     size_t part_count;
     struct part *parts;
     uint64_t step[SQUALL_RANK_MAX];   /* common to all parts */
-    int64_t strides[SQUALL_RANK_MAX]; /* of the destination, by the array's dimensions */
-    uint8_t *dst;
+    int64_t strides[SQUALL_RANK_MAX]; /* of the memory, by the array's dimensions */
+    uint8_t *memory;                  /* destination of a read, source of a write */
+    bool write, scalar;               /* a write of one element for all */
 };
 
 /* ---- from Python ------------------------------------------------------------------------------------------------------------------- */
@@ -55,7 +56,7 @@ static enum taken take_selector(PyObject *selector, uint64_t chunk_index, uint64
     return TAKEN;
 }
 
-/* Where it goes along one dimension of the destination: a slice of as many elements, of step 1. */
+/* Where it lies along one dimension of the memory: a slice of as many elements, of step 1. */
 static enum taken take_place(PyObject *selector, Py_ssize_t length, uint64_t count, uint64_t *ret)
 {
     Py_ssize_t start, stop, step;
@@ -78,14 +79,14 @@ static bool take_coordinate(PyObject *tuple, unsigned i, uint64_t *ret)
     return *ret <= INT64_MAX;
 }
 
-/* item: (coordinates, chunk selection, destination selection), tuples */
+/* item: (coordinates, chunk selection, memory's selection), tuples */
 static enum taken take_part(struct batch *b, PyObject *item, const uint64_t *outer, const Py_buffer *view, struct part *part)
 {
     PyObject *coordinates, *selection, *places;
     if (!PyArg_ParseTuple(item, "O!OO", &PyTuple_Type, &coordinates, &selection, &places))
         return FAILED;
     if (!PyTuple_Check(selection) || !PyTuple_Check(places) || PyTuple_Size(selection) != (Py_ssize_t)b->rank ||
-        PyTuple_Size(coordinates) != (Py_ssize_t)b->rank || PyTuple_Size(places) != view->ndim)
+        PyTuple_Size(coordinates) != (Py_ssize_t)b->rank || (!b->scalar && PyTuple_Size(places) != view->ndim))
         return NOT_TAKEN;
     int kept = 0;
     for (unsigned d = 0; d < b->rank; d++) {
@@ -101,7 +102,7 @@ static enum taken take_part(struct batch *b, PyObject *item, const uint64_t *out
         b->step[d] = step ? step : b->step[d];
         part->to[d] = 0;
         b->strides[d] = 0;
-        if (dropped)
+        if (dropped || b->scalar)
             continue;
         if (kept == view->ndim)
             return NOT_TAKEN;
@@ -111,7 +112,7 @@ static enum taken take_part(struct batch *b, PyObject *item, const uint64_t *out
             return taken;
         kept++;
     }
-    return kept == view->ndim ? TAKEN : NOT_TAKEN;
+    return kept == view->ndim || b->scalar ? TAKEN : NOT_TAKEN;
 }
 
 static enum taken take_parts(struct batch *b, PyObject *items, const Py_buffer *view)
@@ -128,7 +129,7 @@ static enum taken take_parts(struct batch *b, PyObject *items, const Py_buffer *
     return TAKEN;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- the work ----------------------------------------------------------------------------------------------------------------------- */
 
 /*
  * Do the parts make up one box, each at its place? They are of different chunks, so they do not overlap: they fill the box around
@@ -161,70 +162,92 @@ static bool one_box(const struct batch *b, struct squall_selection *ret, struct 
     return elements == whole;
 }
 
-static int read_part(void *user, size_t index, unsigned worker, struct squall_error *err)
+static int do_box(const struct batch *b, const struct squall_selection *selection, const uint64_t *to, struct squall_error *err)
+{
+    uint8_t *memory = b->memory;
+    for (unsigned d = 0; d < b->rank; d++)
+        memory += (int64_t)to[d] * b->strides[d];
+    return b->write ? squall_array_write(b->array->array, selection, memory, b->strides, err)
+                    : squall_array_read(b->array->array, selection, memory, b->strides, err);
+}
+
+static int do_part(void *user, size_t index, unsigned worker, struct squall_error *err)
 {
     (void)worker;
     const struct batch *b = user;
-    const struct part *part = &b->parts[index];
     struct squall_selection selection;
-    uint8_t *dst = b->dst;
     for (unsigned d = 0; d < b->rank; d++) {
-        selection.start[d] = part->start[d];
-        selection.count[d] = part->count[d];
+        selection.start[d] = b->parts[index].start[d];
+        selection.count[d] = b->parts[index].count[d];
         selection.step[d] = b->step[d];
-        dst += (int64_t)part->to[d] * b->strides[d];
     }
-    return squall_array_read(b->array->array, &selection, dst, b->strides, err);
+    return do_box(b, &selection, b->parts[index].to, err);
 }
 
-static int read_batch(struct batch *b, struct squall_error *err)
+static int do_batch(struct batch *b, struct squall_error *err)
 {
     struct squall_selection selection;
     struct part first;
-    if (!one_box(b, &selection, &first))
-        return sq_parallel(b->array->owner->context->threads, b->part_count, read_part, b, err);
-    uint8_t *dst = b->dst;
-    for (unsigned d = 0; d < b->rank; d++)
-        dst += (int64_t)first.to[d] * b->strides[d];
-    return squall_array_read(b->array->array, &selection, dst, b->strides, err);
+    if (!b->scalar && one_box(b, &selection, &first))
+        return do_box(b, &selection, first.to, err);
+    return sq_parallel(b->array->owner->context->threads, b->part_count, do_part, b, err);
 }
 
-static enum taken take_and_read(struct sq_py_array *a, PyObject *items, const Py_buffer *view)
+static enum taken take_and_do(struct batch *b, PyObject *items, const Py_buffer *view)
 {
-    struct batch b = {.array = a, .rank = a->info.rank, .part_count = (size_t)PyList_Size(items), .dst = view->buf};
-    if (view->ndim > (int)b.rank || (size_t)view->itemsize != a->info.element_bytes)
+    if (view->ndim > (int)b->rank || (size_t)view->itemsize != b->array->info.element_bytes)
         return NOT_TAKEN;
-    b.parts = PyMem_Malloc((b.part_count + 1) * sizeof *b.parts);
-    if (!b.parts) {
+    b->parts = PyMem_Malloc((b->part_count + 1) * sizeof *b->parts);
+    if (!b->parts) {
         PyErr_NoMemory();
         return FAILED;
     }
-    enum taken taken = take_parts(&b, items, view);
-    if (taken == TAKEN && b.part_count > 0) {
+    enum taken taken = take_parts(b, items, view);
+    if (taken == TAKEN && b->part_count > 0) {
+        struct sq_py_dataset *owner = b->array->owner;
         struct squall_error err = SQUALL_ERROR_INIT;
         struct sq_py_work work;
-        sq_py_work_begin(&work);
-        int status = read_batch(&b, &err);
+        sq_py_work_begin(&work, owner, SQ_PY_SHARED);
+        int status = do_batch(b, &err);
         sq_py_work_end(&work);
         if (status)
-            sq_py_raise(&err, a->owner->path);
+            sq_py_raise(&err, owner->path);
         taken = status || PyErr_Occurred() ? FAILED : TAKEN;
     }
-    PyMem_Free(b.parts);
+    PyMem_Free(b->parts);
     return taken;
+}
+
+static PyObject *batch(PyObject *self, PyObject *args, bool write)
+{
+    struct sq_py_array *a = (struct sq_py_array *)self;
+    PyObject *items, *memory;
+    Py_buffer view;
+    if (!PyArg_ParseTuple(args, "O!O", &PyList_Type, &items, &memory))
+        return NULL;
+    if (PyObject_GetBuffer(memory, &view, write ? PyBUF_STRIDES : PyBUF_STRIDES | PyBUF_WRITABLE) < 0)
+        return NULL;
+    struct batch b = {
+        .array = a,
+        .rank = a->info.rank,
+        .part_count = (size_t)PyList_Size(items),
+        .memory = view.buf,
+        .write = write,
+        .scalar = write && view.ndim == 0 && a->info.rank > 0,
+    };
+    enum taken taken = take_and_do(&b, items, &view);
+    PyBuffer_Release(&view);
+    return taken == FAILED ? NULL : PyBool_FromLong(taken == TAKEN);
 }
 
 PyObject *sq_py_read_batch(PyObject *self, PyObject *args)
 {
-    PyObject *items, *out;
-    Py_buffer view;
-    if (!PyArg_ParseTuple(args, "O!O", &PyList_Type, &items, &out))
-        return NULL;
-    if (PyObject_GetBuffer(out, &view, PyBUF_STRIDES | PyBUF_WRITABLE) < 0)
-        return NULL;
-    enum taken taken = take_and_read((struct sq_py_array *)self, items, &view);
-    PyBuffer_Release(&view);
-    return taken == FAILED ? NULL : PyBool_FromLong(taken == TAKEN);
+    return batch(self, args, false);
+}
+
+PyObject *sq_py_write_batch(PyObject *self, PyObject *args)
+{
+    return batch(self, args, true);
 }
 
 /* ---- arrays of documents ----------------------------------------------------------------------------------------------------------- */
@@ -233,16 +256,18 @@ PyObject *sq_py_dataset_from_document(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *folder;
-    int version;
+    int version, write_empty_chunks;
     const char *document;
     Py_ssize_t length;
-    if (!PyArg_ParseTuple(args, "Uiy#", &folder, &version, &document, &length))
+    if (!PyArg_ParseTuple(args, "Uiy#p", &folder, &version, &document, &length, &write_empty_chunks))
         return NULL;
     PyObject *encoded = PyUnicode_EncodeFSDefault(folder);
     struct sq_py_dataset *ds = encoded ? sq_py_dataset_alloc(sq_py_dataset_type, folder) : NULL;
     struct squall_error err = SQUALL_ERROR_INIT;
     if (ds &&
         sq_zarr_dataset_from_document(ds->context, PyBytes_AsString(encoded), version, document, (size_t)length, &ds->dataset, &err) == 0) {
+        ds->dataset->writable = ds->writable = true;
+        ds->dataset->write_options.write_empty_chunks = ds->options.write_empty_chunks = write_empty_chunks;
         Py_DECREF(encoded);
         return (PyObject *)ds;
     }

@@ -11,6 +11,7 @@ static void dealloc(PyObject *self)
     squall_dataset_close(ds->dataset);
     sq_py_context_drop(ds->shared);
     Py_XDECREF(ds->path);
+    Py_XDECREF(ds->changed);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
@@ -23,6 +24,8 @@ struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path)
         Py_INCREF(path);
         ds->path = path;
         ds->shared = shared;
+        pthread_rwlock_init(&ds->lock, NULL);
+        ds->lock_process = sq_py_process;
         ds->context = sq_py_context_of(shared);
     } else {
         sq_py_context_drop(shared);
@@ -30,14 +33,18 @@ struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path)
     return ds;
 }
 
-/* path: bytes in the file system's encoding */
-static int open_path(struct sq_py_dataset *ds, const char *path)
+/* path: bytes in the file system's encoding; options: NULL for reading */
+static int open_path(struct sq_py_dataset *ds, const char *path, const struct squall_store_options *options)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_py_work work;
-    sq_py_work_begin(&work);
-    int status = squall_dataset_open(ds->context, path, &ds->dataset, &err);
+    sq_py_work_begin(&work, NULL, SQ_PY_SHARED);
+    int status = options ? squall_store_open(ds->context, path, options, &ds->dataset, &err)
+                         : squall_dataset_open(ds->context, path, &ds->dataset, &err);
     sq_py_work_end(&work);
+    ds->writable = options != NULL;
+    if (options)
+        ds->options = *options;
     if (status)
         sq_py_raise(&err, ds->path);
     return status || PyErr_Occurred() ? -1 : 0;
@@ -45,14 +52,18 @@ static int open_path(struct sq_py_dataset *ds, const char *path)
 
 static PyObject *new_dataset(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path", NULL};
+    static char *names[] = {"path", "write", "durability", "write_empty_chunks", "aligned_only", NULL};
     PyObject *path;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "U", names, &path))
+    int write = 0, durability = 0;
+    struct squall_store_options options = {0};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "U|pipp", names, &path, &write, &durability, &options.write_empty_chunks,
+                                     &options.aligned_only))
         return NULL;
+    options.durability = (enum squall_durability)durability;
     PyObject *encoded = PyUnicode_EncodeFSDefault(path);
     struct sq_py_dataset *ds = encoded ? sq_py_dataset_alloc(type, path) : NULL;
     char *bytes;
-    if (ds && (PyBytes_AsStringAndSize(encoded, &bytes, NULL) < 0 || open_path(ds, bytes) < 0)) {
+    if (ds && (PyBytes_AsStringAndSize(encoded, &bytes, NULL) < 0 || open_path(ds, bytes, write ? &options : NULL) < 0)) {
         Py_DECREF((PyObject *)ds);
         ds = NULL;
     }
@@ -144,6 +155,38 @@ static PyMemberDef offsets[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+/* What makes one like it: Dataset(path, *options). */
+static PyObject *get_options(PyObject *self, void *unused)
+{
+    (void)unused;
+    const struct sq_py_dataset *ds = (struct sq_py_dataset *)self;
+    return Py_BuildValue("(NiNN)", PyBool_FromLong(ds->writable), (int)ds->options.durability,
+                         PyBool_FromLong(ds->options.write_empty_chunks), PyBool_FromLong(ds->options.aligned_only));
+}
+
+static PyObject *get_durability(PyObject *self, void *unused)
+{
+    static const char *const NAMES[] = {"none", "data", "full"};
+    (void)unused;
+    return PyUnicode_FromString(NAMES[((struct sq_py_dataset *)self)->options.durability]);
+}
+
+static PyObject *get_changed(PyObject *self, void *unused)
+{
+    (void)unused;
+    struct sq_py_dataset *ds = (struct sq_py_dataset *)self;
+    if (!ds->changed)
+        ds->changed = PyDict_New();
+    Py_XINCREF(ds->changed);
+    return ds->changed;
+}
+
+static PyObject *get_writable(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((struct sq_py_dataset *)self)->writable);
+}
+
 static PyGetSetDef members[] = {
     {"path", get_path, NULL, "as it was given", NULL},
     {"format", get_format, NULL, "\"zarr v3\", \"grib\", …", NULL},
@@ -151,6 +194,10 @@ static PyGetSetDef members[] = {
     {"groups", get_groups, NULL, "groups below the root: name → attributes, JSON", NULL},
     {"attributes", get_attributes, NULL, "JSON", NULL},
     {"problems", get_problems, NULL, "what could not be read, a line each", NULL},
+    {"options", get_options, NULL, "Dataset(path, *options) opens it again", NULL},
+    {"durability", get_durability, NULL, "\"none\", \"data\" or \"full\"", NULL},
+    {"changed", get_changed, NULL, "names of nodes whose attributes were changed since → JSON", NULL},
+    {"writable", get_writable, NULL, "was it opened for writing?", NULL},
     {"is_array", get_is_array, NULL, "is the path one array, not a group of them?", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -45,6 +45,13 @@ class AccessError(Error, PermissionError):
     """The system does not let this process read or write the path."""
 
 
+class ReadOnlyError(Error, PermissionError, ValueError):
+    """What is to be changed was opened for reading."""
+
+    def __init__(self, message, status=Status.EREFUSED, path=None, errno=None):
+        super().__init__(message, status, path, errno)
+
+
 class InvalidError(Error, ValueError):
     """An argument makes no sense for what is there."""
 

@@ -1,6 +1,5 @@
 """squall.open, squall.open_array, and the groups that a dataset's arrays lie in."""
 
-import json
 import os
 import weakref
 from collections.abc import Mapping
@@ -8,7 +7,8 @@ from collections.abc import Mapping
 from squall import _squall
 from squall._array import Array, file_identity
 from squall._attributes import Attributes
-from squall._errors import Error, InvalidError, Status
+from squall._create import create_array, create_group, durability_number
+from squall._errors import Error, InvalidError, ReadOnlyError, Status
 from squall._text import group_text
 
 
@@ -39,6 +39,9 @@ class _Tree:
     """The members of every group of a dataset: path of the group → names of its arrays, names of its groups."""
 
     def __init__(self, dataset):
+        self.renew(dataset)
+
+    def renew(self, dataset):
         self.dataset = dataset
         self.arrays, self.groups, self.attributes = {"": {}}, {"": {}}, dataset.groups
         self.attributes[""] = dataset.attributes
@@ -86,7 +89,7 @@ class Group(Mapping):
         try:
             return self._attrs
         except AttributeError:
-            self._attrs = Attributes(json.loads(self._tree.attributes.get(self._name, "{}")))
+            self._attrs = Attributes(self._tree.attributes.get(self._name, "{}"), self._tree.dataset, self._name)
             return self._attrs
 
     @property
@@ -97,7 +100,7 @@ class Group(Mapping):
     def __getitem__(self, name):
         if not isinstance(name, str):
             raise TypeError(f"members are named by texts; got {name!r}")
-        path = "/".join(part for part in (self._name, *name.split("/")) if part)
+        path = self._within(name)
         parent, _, last = path.rpartition("/")
         if last and last in self._tree.arrays.get(parent, ()):
             return Array(self._tree.dataset, path)
@@ -105,6 +108,39 @@ class Group(Mapping):
             return Group(self._tree, path)
         there = [*self.arrays, *self.groups]
         raise KeyError(f"no {name} in {self.path}; there is {', '.join(there[:20]) or 'nothing'}{' …' if len(there) > 20 else ''}")
+
+    def _within(self, name):
+        return "/".join(part for part in (self._name, *name.split("/")) if part)
+
+    def _renew(self):
+        """See what has been made or deleted in the store."""
+        dataset = self._tree.dataset
+        self._tree.renew(_squall.Dataset(dataset.path, *dataset.options))
+
+    def _check_writable(self):
+        if not self._tree.dataset.writable:
+            raise ReadOnlyError(f'{self.path} was opened for reading; open it with mode="r+"', path=self.path)
+
+    def create_array(self, name, **how):
+        """Make an array in this group and return it; arguments as of squall.create_array."""
+        self._check_writable()
+        create_array(self.path, self._within(name), durability=self._tree.dataset.durability, **how)
+        self._renew()
+        return self[name]
+
+    def create_group(self, name, **how):
+        """Make a group in this group and return it; arguments as of squall.create_group."""
+        self._check_writable()
+        create_group(self.path, self._within(name), durability=self._tree.dataset.durability, **how)
+        self._renew()
+        return self[name]
+
+    def __delitem__(self, name):
+        """Delete an array, or a group and all in it, from the store."""
+        self._check_writable()
+        self[name]  # a KeyError
+        _squall.delete_node(self.path, self._within(name))
+        self._renew()
 
     def __iter__(self):
         yield from self._tree.arrays[self._name]
@@ -123,7 +159,7 @@ class Group(Mapping):
         return group_text(self)
 
     def __reduce__(self):
-        return reopen_group, (os.path.abspath(self.path), self._name, file_identity(self.path))
+        return reopen_group, (os.path.abspath(self.path), self._name, file_identity(self.path), self._tree.dataset.options)
 
 
 def _path_text(path):
@@ -133,26 +169,37 @@ def _path_text(path):
     return text
 
 
-def open(path):
+def _open_dataset(path, mode, durability, write_empty_chunks=False, aligned_only=False):
+    if mode not in ("r", "r+"):
+        raise ValueError(f"mode {mode!r}: possible are 'r' and 'r+'; create_array and create_group make what is not there")
+    options = (mode == "r+", durability_number(durability), bool(write_empty_chunks), bool(aligned_only))
+    return _squall.Dataset(path, *options)
+
+
+def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned_only=False):
     """Open a Zarr store, a GRIB file or a folder of GRIB files; of the data nothing is read.
+
+    mode                "r", or "r+": a Zarr store in a folder, for reading and writing
+    durability          of what is written. "none": as other programs write; "data": chunks are on the disk before their names are; "full":
+                        names, too, when the assignment is done
+    write_empty_chunks  chunks that hold nothing but the fill value are written, too
+    aligned_only        refuse assignments that cut chunks: what several processes need that write one array at the same time
 
     Returns a Group, or an Array where the path is one array. Raises FileNotFoundError, PermissionError, squall.Error (damaged,
     or in a format that squall does not know).
     """
-    dataset = _squall.Dataset(_path_text(path))
+    dataset = _open_dataset(_path_text(path), mode, durability, write_empty_chunks, aligned_only)
     return Array(dataset, dataset.names[0]) if dataset.is_array else Group(_Tree(dataset))
 
 
-def open_array(path, mode="r"):
+def open_array(path, mode="r", **options):
     """Open a path that is one array: a Zarr store that is one, or an array's folder within a store.
 
-    mode   "r"
+    mode, options   as of squall.open
 
     Raises as squall.open; ValueError where the path is a group.
     """
-    if mode != "r":
-        raise ValueError(f"mode {mode!r}: possible is 'r'")
-    found = open(path)
+    found = open(path, mode, **options)
     if isinstance(found, Array):
         return found
     names = list(found.arrays)
@@ -160,29 +207,29 @@ def open_array(path, mode="r"):
     raise InvalidError(f"{found.path} is a group, not an array: {example}", Status.EINVAL, found.path)
 
 
-# (path, identity) → dataset: what is unpickled in one process is opened once
+# (path, identity, options) → dataset: what is unpickled in one process is opened once
 _unpickled = weakref.WeakValueDictionary()
 
 
-def _reopen(path, identity):
-    dataset = _unpickled.get((path, identity))
+def _reopen(path, identity, options):
+    dataset = _unpickled.get((path, identity, options))
     if dataset is None:
-        dataset = _squall.Dataset(path)
+        dataset = _squall.Dataset(path, *options)
         if file_identity(path) != identity:
             raise Error(f"{path} changed since it was opened; open it again", Status.EIO, path)
-        _unpickled[path, identity] = dataset
+        _unpickled[path, identity, options] = dataset
     return dataset
 
 
-def reopen_group(path, name, identity):
+def reopen_group(path, name, identity, options):
     """Unpickle a Group."""
-    group = Group(_Tree(_reopen(path, identity)))
+    group = Group(_Tree(_reopen(path, identity, options)))
     return group[name] if name else group
 
 
-def reopen_array(path, name, identity, of_file):
+def reopen_array(path, name, identity, of_file, options):
     """Unpickle an Array."""
-    array = Array(_reopen(path, of_file), name)
+    array = Array(_reopen(path, of_file, options), name)
     if array._identity() != identity:
         raise Error(f"array {name} of {path} is another than it was when it was opened; open it again", Status.EIO, path)
     return array

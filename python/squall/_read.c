@@ -37,7 +37,7 @@ static int read_box(struct sq_py_array *a, const struct sq_py_box *box, char *ds
     }
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_py_work work;
-    sq_py_work_begin(&work);
+    sq_py_work_begin(&work, a->owner, SQ_PY_SHARED);
     int status = squall_array_read(a->array, &box->selection, dst, plain ? NULL : strides, &err);
     sq_py_work_end(&work);
     if (status)
@@ -47,7 +47,7 @@ static int read_box(struct sq_py_array *a, const struct sq_py_box *box, char *ds
 
 /* ---- Python objects ---------------------------------------------------------------------------------------------------------------- */
 
-static bool holds_objects(const struct sq_py_array *a)
+bool sq_py_holds_objects(const struct sq_py_array *a)
 {
     return a->info.type == SQUALL_STRING || a->info.type == SQUALL_BYTES;
 }
@@ -115,14 +115,25 @@ static int read_view(struct sq_py_array *a, const struct sq_py_box *box, Py_buff
     Py_ssize_t count = element_count(box);
     if (count == 0)
         return 0;
-    if (holds_objects(a))
+    if (sq_py_holds_objects(a))
         return read_objects(a, box, count, view->buf, view->strides);
     return read_box(a, box, view->buf, packed ? NULL : view->strides);
 }
 
+PyObject *sq_py_shape(const struct sq_py_box *box)
+{
+    PyObject *shape = PyTuple_New(box->result_rank);
+    for (unsigned d = 0; shape && d < box->result_rank; d++) {
+        PyObject *length = PyLong_FromUnsignedLongLong(box->result_shape[d]);
+        if (!length || PyTuple_SetItem(shape, d, length) < 0)
+            Py_CLEAR(shape);
+    }
+    return shape;
+}
+
 PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
 {
-    PyObject *dtype = sq_py_array_dtype(a), *shape = dtype ? PyTuple_New(box->result_rank) : NULL;
+    PyObject *dtype = sq_py_array_dtype(a), *shape = dtype ? sq_py_shape(box) : NULL;
     if (!shape)
         return NULL;
     const Py_ssize_t count = element_count(box);
@@ -131,19 +142,12 @@ PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
         PyErr_SetString(PyExc_MemoryError, "the selection does not fit into memory");
         return NULL;
     }
-    for (unsigned d = 0; d < box->result_rank; d++) {
-        PyObject *length = PyLong_FromUnsignedLongLong(box->result_shape[d]);
-        if (!length || PyTuple_SetItem(shape, d, length) < 0) {
-            Py_DECREF(shape);
-            return NULL;
-        }
-    }
-    PyObject *result = sq_py_result_new(a->owner->shared, shape, dtype, holds_objects(a) ? 0 : (size_t)count * a->info.element_bytes);
+    PyObject *result = sq_py_result_new(a->owner->shared, shape, dtype, sq_py_holds_objects(a) ? 0 : (size_t)count * a->info.element_bytes);
     Py_DECREF(shape);
     if (!result)
         return NULL;
     Py_buffer view;
-    int status = PyObject_GetBuffer(result, &view, holds_objects(a) ? PyBUF_STRIDES | PyBUF_WRITABLE : PyBUF_WRITABLE);
+    int status = PyObject_GetBuffer(result, &view, sq_py_holds_objects(a) ? PyBUF_STRIDES | PyBUF_WRITABLE : PyBUF_WRITABLE);
     if (!status) {
         status = read_view(a, box, &view, true);
         PyBuffer_Release(&view);
@@ -164,8 +168,8 @@ int sq_py_read_into(struct sq_py_array *a, const struct sq_py_box *box, PyObject
     Py_buffer view;
     if (PyObject_GetBuffer(out, &view, PyBUF_STRIDES | PyBUF_WRITABLE) < 0)
         return -1;
-    bool same =
-        view.ndim == (int)box->result_rank && (size_t)view.itemsize == (holds_objects(a) ? sizeof(PyObject *) : a->info.element_bytes);
+    bool same = view.ndim == (int)box->result_rank &&
+                (size_t)view.itemsize == (sq_py_holds_objects(a) ? sizeof(PyObject *) : a->info.element_bytes);
     for (unsigned d = 0; d < box->result_rank && same; d++)
         same = (uint64_t)view.shape[d] == box->result_shape[d];
     int status = same ? read_view(a, box, &view, false) : -1;

@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from squall._values import values_for
+
 ONE_BOX_BYTES = 64 << 20  # a box around everything may take that, or twice the result, before it is read chunk by chunk
 
 
@@ -223,6 +225,94 @@ def read_advanced(a, key):
     return _read(a, selectors, front=where[-1] - where[0] + 1 != len(where))
 
 
+# ---- writing --------------------------------------------------------------------------------------------------------------------------
+
+
+def _last_of_each(indices):
+    """Sorted distinct indices, and where the last of each stands: what is assigned last stays."""
+    distinct, from_the_end = np.unique(indices[::-1], return_index=True)
+    return distinct, len(indices) - 1 - from_the_end
+
+
+def write_orthogonal(a, selectors, values):
+    """values: one axis for each selector but integers."""
+    axes = [d for d, s in enumerate(selectors) if not isinstance(s, int)]
+    if 0 in values.shape:
+        return
+    distinct = {}
+    for axis, d in enumerate(axes):
+        if isinstance(selectors[d], np.ndarray):
+            distinct[d], last = _last_of_each(selectors[d])
+            values = values.take(last, axis=axis) if not np.array_equal(last, np.arange(len(selectors[d]))) else values
+    spans = {d: _span(indices) for d, indices in distinct.items()}
+    key = [s if isinstance(s, int) else _slice(spans.get(d, s)) for d, s in enumerate(selectors)]
+    if all(len(spans[d]) == len(distinct[d]) for d in spans):
+        a[tuple(key)] = values
+        return
+    for parts in itertools.product(*(_spans_by_chunk(indices, (a.shards or a.chunks)[d]) for d, indices in distinct.items())):
+        part = dict(zip(distinct, parts, strict=True))
+        for d, (_, span) in part.items():
+            key[d] = _slice(span)
+        some = values[tuple(part[d][0] if d in part else slice(None) for d in axes)]
+        locals_ = [_local(distinct[d][part[d][0]], part[d][1]) if d in part else slice(None) for d in axes]
+        if all(isinstance(local, slice) for local in locals_):
+            a[tuple(key)] = some
+        else:
+            lengths = [len(part[d][1]) if d in part else n for d, n in zip(axes, some.shape, strict=True)]
+            a._update(tuple(key), np.ix_(*(np.arange(n)[local] for n, local in zip(lengths, locals_, strict=True))), some)
+
+
+def write_points(a, selectors, values):
+    """values: points first, then the ranges' lengths."""
+    arrays = {d: s for d, s in enumerate(selectors) if isinstance(s, np.ndarray)}
+    if 0 in values.shape:
+        return
+    objects = a.shards or a.chunks
+    chunk = np.zeros(len(values), np.int64)
+    for d, s in arrays.items():
+        chunk = chunk * -(-a.shape[d] // objects[d]) + s // objects[d]
+    order = np.argsort(chunk, kind="stable")
+    rest = values.ndim - 1
+    for which in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1):
+        key, local, at = [None] * len(selectors), [None] * len(selectors), 0
+        for d, s in enumerate(selectors):
+            if d in arrays:
+                points = s[which]
+                low = int(points.min())
+                key[d], local[d] = slice(low, int(points.max()) + 1), (points - low).reshape((-1,) + (1,) * rest)
+            else:
+                key[d], local[d], at = _slice(s), np.arange(len(s)).reshape((-1,) + (1,) * (rest - at - 1)), at + 1
+        a._update(tuple(key), tuple(local), values[which])
+
+
+def _write(a, selectors, value, front):
+    """The reverse of _read."""
+    advanced = [d for d, s in enumerate(selectors) if not isinstance(s, range)]
+    broad = _broadcast([selectors[d] for d in advanced])
+    shape = broad[0].shape
+    at = 0 if front else advanced[0]
+    ranges = tuple(len(s) for s in selectors if isinstance(s, range))
+    values = values_for(value, a.dtype, ranges[:at] + shape + ranges[at:])
+    values = values.reshape(ranges[:at] + (math.prod(shape),) + ranges[at:])
+    flat = list(selectors)
+    for d, x in zip(advanced, broad, strict=True):
+        flat[d] = np.ascontiguousarray(x).reshape(-1)
+    long = [d for d in advanced if np.size(selectors[d]) > 1]
+    if math.prod(shape) and len(long) <= 1:
+        one = long[0] if long else advanced[0]
+        flat = [s if isinstance(s, range) or d == one else int(s[0]) for d, s in enumerate(flat)]
+        write_orthogonal(a, flat, np.moveaxis(values, at, sum(isinstance(s, range) for s in flat[:one])))
+    else:
+        write_points(a, flat, np.moveaxis(values, at, 0))
+
+
+def write_advanced(a, key, value):
+    """As numpy does it."""
+    selectors, positions = expand(key, a.shape)
+    where = sorted({p for p, s in zip(positions, selectors, strict=True) if not isinstance(s, range)})
+    _write(a, selectors, value, front=where[-1] - where[0] + 1 != len(where))
+
+
 class Orthogonal:
     """a.oindex[...]: each dimension's integers, slice, array or mask by itself, as numpy.ix_ would have it."""
 
@@ -236,6 +326,11 @@ class Orthogonal:
                 raise IndexError(f"oindex takes one-dimensional arrays; that for axis {d} has {s.ndim} dimensions")
         return read_orthogonal(self._array, selectors)
 
+    def __setitem__(self, key, value):
+        selectors, _ = expand(key, self._array.shape)
+        shape = tuple(len(s) for s in selectors if not isinstance(s, int))
+        write_orthogonal(self._array, selectors, values_for(value, self._array.dtype, shape))
+
 
 class Points:
     """a.vindex[...]: points, given by arrays that are broadcast together; their dimensions come first, slices after."""
@@ -248,3 +343,10 @@ class Points:
         if all(isinstance(s, range) for s in selectors):
             return self._array[tuple(_slice(s) for s in selectors)]
         return _read(self._array, selectors, front=True)
+
+    def __setitem__(self, key, value):
+        selectors, _ = expand(key, self._array.shape)
+        if all(isinstance(s, range) for s in selectors):
+            self._array[tuple(_slice(s) for s in selectors)] = value
+        else:
+            _write(self._array, selectors, value, front=True)

@@ -32,16 +32,41 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void sq_py_work_begin(struct sq_py_work *work)
+unsigned sq_py_process;
+
+static void count_forks(void)
+{
+    sq_py_process++;
+}
+
+/* Waits only without the GIL, so that who holds the lock can go on. */
+static void lock(struct sq_py_dataset *ds, enum sq_py_use use)
+{
+    if (ds->lock_process != sq_py_process) {
+        pthread_rwlock_init(&ds->lock, NULL);
+        ds->lock_process = sq_py_process;
+    }
+    (use == SQ_PY_SHARED ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&ds->lock);
+}
+
+void sq_py_work_begin(struct sq_py_work *work, struct sq_py_dataset *dataset, enum sq_py_use use)
 {
     work->next_look_ns = now_ns() + NS_BETWEEN_LOOKS;
+    work->dataset = dataset;
+    work->nested = false;
     work->outer = current;
+    for (const struct sq_py_work *w = current; w && dataset; w = w->outer)
+        work->nested = work->nested || w->dataset == dataset;
     current = work;
     work->state = PyEval_SaveThread();
+    if (dataset && !work->nested)
+        lock(dataset, use);
 }
 
 void sq_py_work_end(struct sq_py_work *work)
 {
+    if (work->dataset && !work->nested)
+        pthread_rwlock_unlock(&work->dataset->lock);
     PyEval_RestoreThread(work->state);
     current = work->outer;
 }
@@ -82,6 +107,10 @@ static PyMethodDef methods[] = {
     {"set_defaults", set_defaults, METH_VARARGS,
      "set_defaults(threads, memory_bytes): of datasets that are opened from now on; 0: automatic"},
     {"dataset_from_document", sq_py_dataset_from_document, METH_VARARGS, NULL},
+    {"create_group", sq_py_create_group, METH_VARARGS, NULL},
+    {"create_array", sq_py_create_array, METH_VARARGS, NULL},
+    {"delete_node", sq_py_delete_node, METH_VARARGS, NULL},
+    {"set_attributes", sq_py_set_attributes, METH_VARARGS, NULL},
     {"version", version, METH_NOARGS, "version(): of the library"},
     {NULL, NULL, 0, NULL},
 };
@@ -99,6 +128,8 @@ static int find_objects(void)
     return (sq_py.numpy_empty = look_up("numpy", "empty")) && (sq_py.numpy_ndarray = look_up("numpy", "ndarray")) &&
                    (sq_py.numpy_bool = look_up("numpy", "bool_")) && (sq_py.error_of = look_up("squall._errors", "error_of")) &&
                    (sq_py.dtype_of = look_up("squall._types", "dtype_of")) &&
+                   (sq_py.values_for = look_up("squall._values", "values_for")) &&
+                   (sq_py.read_only_error = look_up("squall._errors", "ReadOnlyError")) &&
                    (sq_py.read_advanced = PyUnicode_InternFromString("_read_advanced")) &&
                    (sq_py.write_advanced = PyUnicode_InternFromString("_write_advanced")) && (sq_py.empty_tuple = PyTuple_New(0))
                ? 0
@@ -120,6 +151,9 @@ static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret)
 
 static int execute(PyObject *module)
 {
+    static bool counting;
+    if (!counting)
+        counting = pthread_atfork(NULL, NULL, count_forks) == 0;
     return find_objects() || add_type(module, &sq_py_dataset_spec, &sq_py_dataset_type) ||
                    add_type(module, &sq_py_memory_spec, &sq_py_memory_type) || add_type(module, &sq_py_array_spec, NULL)
                ? -1

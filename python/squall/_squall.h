@@ -9,6 +9,7 @@
 #include <Python.h>
 /* after Python.h, which wants to be first */
 #include "squall/squall.h"
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,7 +17,9 @@
 /* Objects that are looked up once; they live as long as the process. */
 struct sq_py_objects {
     PyObject *numpy_empty, *numpy_ndarray, *numpy_bool;
-    PyObject *error_of, *dtype_of;            /* of squall._errors and squall._types */
+    PyObject *error_of, *dtype_of; /* of squall._errors and squall._types */
+    PyObject *values_for;          /* of squall._values */
+    PyObject *read_only_error;
     PyObject *read_advanced, *write_advanced; /* names of methods: "_read_advanced", … */
     PyObject *empty_tuple;
 };
@@ -34,7 +37,12 @@ struct sq_py_dataset {
     PyObject_HEAD struct sq_py_context *shared;
     squall_context *context; /* shared's */
     squall_dataset *dataset;
-    PyObject *path; /* str, as it was given */
+    bool writable;
+    struct squall_store_options options; /* where it is */
+    pthread_rwlock_t lock;               /* readers and writers share it; who changes shapes, or reads to write, has it alone */
+    unsigned lock_process;               /* the lock is void in a child */
+    PyObject *path;                      /* str, as it was given */
+    PyObject *changed;                   /* dict: names of nodes → their attributes, JSON, where they were changed since */
     PyObject *weak_references;
 };
 
@@ -46,6 +54,7 @@ struct sq_py_array {
     PyObject *dtype; /* numpy.dtype, looked up at the first use; else NULL */
 };
 
+extern unsigned sq_py_process; /* another one in a child than in its parent */
 extern PyType_Spec sq_py_dataset_spec, sq_py_array_spec, sq_py_memory_spec;
 extern PyTypeObject *sq_py_dataset_type, *sq_py_memory_type;
 
@@ -70,12 +79,15 @@ PyObject *sq_py_raise(const struct squall_error *err, PyObject *path);
  * Between begin and end the GIL is not held. sq_py_cancelled, the callback of every context, takes it now and then on the thread that
  * called, to see whether a signal wants to end the work; the exception that its handler raised is then set when the work is done.
  */
+enum sq_py_use { SQ_PY_SHARED, SQ_PY_EXCLUSIVE };
 struct sq_py_work {
     PyThreadState *state;
+    struct sq_py_dataset *dataset; /* that is locked meanwhile; NULL: none */
+    bool nested;                   /* this thread had it locked already */
     int64_t next_look_ns;
     struct sq_py_work *outer; /* a signal handler may read arrays, too */
 };
-void sq_py_work_begin(struct sq_py_work *work);
+void sq_py_work_begin(struct sq_py_work *work, struct sq_py_dataset *dataset, enum sq_py_use use); /* dataset may be NULL */
 void sq_py_work_end(struct sq_py_work *work);
 int sq_py_cancelled(void *unused);
 
@@ -102,8 +114,28 @@ enum sq_py_key sq_py_box_parse(PyObject *key, unsigned rank, const uint64_t *sha
 PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box);
 /* Into a buffer of the box's result shape; out's type was checked by the caller. 0, or -1 with the exception set. */
 int sq_py_read_into(struct sq_py_array *a, const struct sq_py_box *box, PyObject *out);
+bool sq_py_holds_objects(const struct sq_py_array *a); /* texts or bytes of variable length */
+PyObject *sq_py_shape(const struct sq_py_box *box);    /* of the result, a tuple */
+
+/* ---- writing ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Any value, broadcast. 0, or -1 with the exception set. */
+int sq_py_write(struct sq_py_array *a, const struct sq_py_box *box, PyObject *value);
+/* Methods and functions: see _squall.pyi */
+PyObject *sq_py_update(PyObject *self, PyObject *args);
+PyObject *sq_py_resize(PyObject *self, PyObject *shape);
+PyObject *sq_py_create_group(PyObject *module, PyObject *args);
+PyObject *sq_py_create_array(PyObject *module, PyObject *args);
+PyObject *sq_py_delete_node(PyObject *module, PyObject *args);
+PyObject *sq_py_set_attributes(PyObject *module, PyObject *args);
+/* A tuple of `rank` lengths. 0, or -1 with the exception set. */
+int sq_py_lengths(PyObject *item, const char *what, unsigned rank, uint64_t *ret);
+
+/* ---- for zarr-python --------------------------------------------------------------------------------------------------------------- */
+
 /* _read_batch(items, out) of squall.Array and dataset_from_document(folder, version, document) of the module: see _squall.pyi */
 PyObject *sq_py_read_batch(PyObject *self, PyObject *args);
+PyObject *sq_py_write_batch(PyObject *self, PyObject *args);
 PyObject *sq_py_dataset_from_document(PyObject *module, PyObject *args);
 /* Borrowed; NULL with the exception set. */
 PyObject *sq_py_array_dtype(struct sq_py_array *a);

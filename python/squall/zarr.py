@@ -2,7 +2,7 @@
 
     zarr.config.set({"codec_pipeline.path": "squall.zarr.CodecPipeline"})
 
-Whole batches of chunks that lie in a folder (zarr.storage.LocalStore) are read and decoded by squall. All else goes the way it does
+Whole batches of chunks that lie in a folder (zarr.storage.LocalStore) are read and written by squall. All else goes the way it does
 without: other stores, codecs and types that squall does not have, memory that is not numpy's. The values are the same.
 """
 
@@ -60,12 +60,12 @@ class _Native:
             key = key[0].split(self.separator)
         return "/".join(folder), tuple(map(int, key[self.prefixed :])) if self.rank else ()
 
-    def array(self, store, folder):
+    def array(self, store, folder, write_empty_chunks):
         """None where squall cannot read it."""
-        place = f"{store.root}/{folder}" if folder else str(store.root)
+        place = f"{store.root}/{folder}" if folder else str(store.root), write_empty_chunks
         if place not in self.arrays:
             try:
-                dataset = _squall.dataset_from_document(place, self.version, self.document)
+                dataset = _squall.dataset_from_document(place[0], self.version, self.document, write_empty_chunks)
                 array = Array(dataset, dataset.names[0])
                 self.arrays[place] = None if array.unsupported or array.dtype.hasobject else array
             except (Error, TypeError):
@@ -111,18 +111,30 @@ class CodecPipeline(BatchedCodecPipeline):
             await _select(array, shape, items[begin : begin + at_a_time], out, drop_axes)
         return True
 
+    async def write(self, batch_info, value, drop_axes=()):
+        batch = list(batch_info)
+        if batch and not await self._write(batch, value.as_ndarray_like(), drop_axes):
+            await super().write(batch, value, drop_axes)
+
+    async def _write(self, batch, values, drop_axes):
+        """False where squall does not do it."""
+        array, items = self._array_and_items(batch)
+        if array is None or type(values) is not np.ndarray or values.dtype != array.dtype or drop_axes or batch[0][0].store.read_only:
+            return False
+        return await _run(values.nbytes if values.ndim else math.inf, array._write_batch, items, as_plain(values))
+
     def _array_and_items(self, batch):
         """The array that all chunks of the batch are of, and for each chunk its coordinates, what of it, and where that goes."""
         native = self._native
         if native is None or not batch:
             return None, ()
         array, items = None, []
-        for getter, _, selection, place, *_ in batch:
+        for getter, spec, selection, place, *_ in batch:
             if type(getter) is not StorePath or type(getter.store) is not LocalStore:
                 return None, ()
             folder, coordinates = native.split(getter.path)
             if array is None:
-                array = native.array(getter.store, folder)
+                array = native.array(getter.store, folder, bool(getattr(spec.config, "write_empty_chunks", True)))
                 if array is None:
                     return None, ()
             items.append((coordinates, selection, place))

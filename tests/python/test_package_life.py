@@ -63,6 +63,7 @@ def test_another_array_in_its_place_is_refused(tmp_path):
         pickle.loads(packed)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes_read(method, array, values):
     array[...]  # so that the pool has threads when the fork comes

@@ -75,8 +75,9 @@ def test_attributes_keep_their_order_and_values(tmp_path):
     zarr.create_array(tmp_path / "a.zarr", data=np.arange(3), attributes=attributes)
     attrs = squall.open_array(tmp_path / "a.zarr").attrs
     assert list(attrs.items()) == list(attributes.items()) and attrs.asdict() == attributes and len(attrs) == 5
-    with pytest.raises(PermissionError, match="cannot be changed"):
+    with pytest.raises(PermissionError, match="cannot be changed") as caught:
         attrs["z"] = 2
+    assert isinstance(caught.value, squall.Error)
     with pytest.raises(PermissionError, match="cannot be changed"):
         del attrs["z"]
 

@@ -46,7 +46,7 @@ LAYOUTS = {
     "transposed": {"filters": [TransposeCodec(order=(2, 0, 1))], "compressors": GzipCodec(level=1)},
     "big endian": {"serializer": BytesCodec(endian="big"), "compressors": None},
     "v2": {"zarr_format": 2},
-    "v2 slashes": {"zarr_format": 2, "chunk_key_encoding": {"name": "v2", "separator": "/"}},
+    "v2 slashes, F": {"zarr_format": 2, "order": "F", "chunk_key_encoding": {"name": "v2", "separator": "/"}},
 }
 
 
@@ -216,3 +216,79 @@ def test_nothing_but_the_zstd_level_matters(tmp_path, done_by):
     array = zarr.create_array(tmp_path / "b.zarr", data=values, chunks=CHUNKS, compressors=[ZstdCodec(level=9, checksum=True)])
     np.testing.assert_array_equal(array[...], values)
     assert set(done_by) == {"squall"}
+
+
+@pytest.fixture
+def written_by(monkeypatch):
+    """A list that grows by "squall" or "zarr" with every batch that is written."""
+    found, write = [], CodecPipeline._write
+
+    async def watched(self, *args):
+        native = await write(self, *args)
+        found.append("squall" if native else "zarr")
+        return native
+
+    monkeypatch.setattr(CodecPipeline, "_write", watched)
+    return found
+
+
+def read_by_zarr(path):
+    with zarr.config.set({"codec_pipeline.path": "zarr.core.codec_pipeline.BatchedCodecPipeline"}):
+        return zarr.open_array(path, mode="r")[...]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_slices_are_written_by_squall(layout, tmp_path, written_by):
+    values, array = make(tmp_path / "a.zarr", layout)
+    np.testing.assert_array_equal(read_by_zarr(tmp_path / "a.zarr"), values)
+    for i, key in enumerate(KEYS):
+        new = np.arange(values[key].size, dtype=np.int32).reshape(values[key].shape) * 7 + i
+        array[key], values[key] = new, new
+        np.testing.assert_array_equal(read_by_zarr(tmp_path / "a.zarr"), values)
+    array[2:9, 1] = 5
+    values[2:9, 1] = 5
+    array[...] = np.asfortranarray(values)[::-1]
+    np.testing.assert_array_equal(read_by_zarr(tmp_path / "a.zarr"), values[::-1])
+    assert set(written_by) == {"squall"}
+
+
+@pytest.mark.parametrize("layout", ["v3", "v2"])  # zarr-python 3.1.6 cannot do that to shards
+def test_arrays_of_indices_are_written(layout, tmp_path):
+    values, array = make(tmp_path / "a.zarr", layout)
+    rows, columns = [12, 0, 5], [8, 1, 3]
+    for indexer, key, plain in (
+        (array.oindex, (rows, slice(None), [1, 2]), np.ix_(rows, range(9), [1, 2])),
+        (array.vindex, (rows, columns, [0, 4, 9]), (rows, columns, [0, 4, 9])),
+        (array.vindex, values > 700, values > 700),
+        (array, (slice(3), 2), (slice(3), 2)),
+    ):
+        values[plain] += 1
+        indexer[key] = values[plain]
+        np.testing.assert_array_equal(read_by_zarr(tmp_path / "a.zarr"), values)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(key=keys(), seed=st.integers(0, 9))
+@pytest.mark.parametrize("layout", ["v3", "sharded"])
+def test_any_box_is_written(layout, tmp_path_factory, key, seed):
+    values, array = make(tmp_path_factory.mktemp("w") / "a.zarr", layout)
+    new = np.random.default_rng(seed).integers(0, 99, values[key].shape, dtype=np.int32)
+    array[key], values[key] = new, new
+    np.testing.assert_array_equal(read_by_zarr(array.store_path.store.root), values)
+
+
+def test_chunks_of_fill_values_are_written_where_zarr_is_told_to(tmp_path, written_by):
+    for write_empty, count in ((False, 1), (True, 3)):
+        array = zarr.create_array(
+            tmp_path / f"{count}.zarr", shape=(6,), chunks=(2,), dtype="i4", fill_value=3, config={"write_empty_chunks": write_empty}
+        )
+        array[...] = [3, 3, 1, 3, 3, 3]
+        assert len(list((tmp_path / f"{count}.zarr" / "c").iterdir())) == count
+    assert set(written_by) == {"squall"}
+
+
+def test_read_only_stores_are_not_written(tmp_path):
+    values, _ = make(tmp_path / "a.zarr", "v3")
+    with pytest.raises(ValueError, match="read.only"):
+        zarr.open_array(tmp_path / "a.zarr", mode="r")[0] = 1
+    np.testing.assert_array_equal(read_by_zarr(tmp_path / "a.zarr"), values)

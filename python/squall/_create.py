@@ -1,0 +1,146 @@
+"""New arrays and groups in Zarr stores."""
+
+import json
+import operator
+import os
+
+import numpy as np
+
+from squall import _squall, _values
+from squall._array import Array
+
+DURABILITY = {"none": 0, "data": 1, "full": 2}
+
+
+def durability_number(durability):
+    if durability not in DURABILITY:
+        raise ValueError(f"durability {durability!r}: one of {', '.join(map(repr, DURABILITY))}")
+    return DURABILITY[durability]
+
+
+def _lengths(what, lengths, rank):
+    if lengths is None:
+        return None
+    try:
+        lengths = (operator.index(lengths),) if not np.iterable(lengths) else tuple(map(operator.index, lengths))
+    except TypeError:
+        raise TypeError(f"{what}={lengths!r}: integers are wanted, one a dimension") from None
+    return lengths * rank if len(lengths) == 1 and what != "shape" and rank != 1 else lengths
+
+
+def _json(value):
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _attributes(attributes):
+    return None if attributes is None else json.dumps(dict(attributes))
+
+
+def create_group(path, name="", *, attributes=None, zarr_format=None, consolidated=False, overwrite=False, durability="none"):
+    """Make a group in the Zarr store at path, and the groups on the way where they are not there. Returns it, open for writing.
+
+    name          within the store, "a/b"; "": the store itself
+    attributes    a mapping of what JSON can say
+    zarr_format   3 or 2; None: the store's own, of a new one 3
+    consolidated  begin with consolidated metadata, which is kept true from then on
+    overwrite     delete what is there, and all below it
+
+    Raises squall.Error where something is there already, ValueError where an argument makes no sense.
+    """
+    from squall._group import open
+
+    path = os.path.abspath(os.fsdecode(path))
+    _squall.create_group(path, name, zarr_format or 0, _attributes(attributes), consolidated, overwrite, durability_number(durability))
+    root = open(path, mode="r+", durability=durability)
+    return root[name] if name else root
+
+
+def create_array(
+    path,
+    name="",
+    *,
+    shape=None,
+    dtype=None,
+    data=None,
+    chunks="auto",
+    shards=None,
+    dims=None,
+    fill_value=None,
+    attributes=None,
+    codecs=None,
+    filters=None,
+    index_codecs=None,
+    index_location="end",
+    order="C",
+    separator=None,
+    zarr_format=None,
+    overwrite=False,
+    durability="none",
+):
+    """Make an array in the Zarr store at path, and the groups on the way. Returns it, open for writing.
+
+    name         within the store, "group/t2m"; "": the store is this array
+    shape        lengths of the dimensions
+    dtype        numpy's, str, bytes (variable length), or a name of Zarr's: "float32", "int4"
+    data         an array to store, in place of shape and dtype
+    chunks       lengths; "auto": some MiB; None: one chunk
+    shards       of objects that hold several chunks each, multiples of chunks; None: each chunk is an object
+    dims         names of the dimensions, None for one without
+    fill_value   what elements read as that were never written; None: 0, "", no time
+    codecs       the list of Zarr v3's metadata (of chunks within shards); v2: the compressor's metadata; or words as the command's:
+                 "zstd:level=3", "blosc:cname=zstd,clevel=5,shuffle=shuffle", "none". None: zstd
+    filters      v2's, a list
+    index_codecs, index_location   of shards: a list, "start" or "end"
+    order        "F": v2's column-major chunks
+    separator    of chunk keys, "/" or "."
+    zarr_format  3 or 2; None: the store's own, of a new one 3
+    overwrite    delete what is there
+    durability   "none": as other programs write; "data": chunks and metadata are on the disk before their names are; "full": names, too
+
+    Raises squall.Error where something is there already, ValueError where an argument makes no sense, NotImplementedError for what
+    squall does not write.
+    """
+    from squall._group import open
+
+    if data is not None:
+        data = np.asarray(data)
+        shape = data.shape if shape is None else shape
+        if dtype is None:
+            dtype = data.dtype if data.dtype.kind != "O" else bytes if data.size and isinstance(data.flat[0], bytes) else str
+    if shape is None or dtype is None:
+        raise ValueError("shape and dtype are wanted, or data")
+    if order not in ("C", "F") or index_location not in ("start", "end"):
+        raise ValueError(f'order {order!r}, index_location {index_location!r}: "C" or "F", "start" or "end"')
+    shape = _lengths("shape", shape, 0)
+    text = _values.type_text(dtype)
+    if isinstance(chunks, str):
+        if chunks != "auto":
+            raise ValueError(f'chunks={chunks!r}: lengths, None or "auto"')
+        itemsize = np.dtype(text).itemsize if text[0] in "<>|" else 8
+        chunks = _values.chunks_for(shape, itemsize) if shards is None and shape else None
+    path = os.path.abspath(os.fsdecode(path))
+    _squall.create_array(
+        path,
+        name,
+        zarr_format or 0,
+        text,
+        shape,
+        _lengths("chunks", chunks, len(shape)),
+        _lengths("shards", shards, len(shape)),
+        None if dims is None else tuple(dims),
+        _values.fill_text(fill_value, zarr_format or 3),
+        _attributes(attributes),
+        _json(codecs),
+        _json(filters),
+        _json(index_codecs),
+        index_location == "start",
+        separator or " ",
+        order == "F",
+        overwrite,
+        durability_number(durability),
+    )
+    found = open(path, mode="r+", durability=durability)
+    array = found if isinstance(found, Array) else found[name]
+    if data is not None:
+        array[...] = data
+    return array

@@ -285,11 +285,9 @@ static void print_hex(FILE *out, const unsigned char *bytes, size_t count, enum 
     fputs(form == ELEMENT_JSON ? "\"" : "", out);
 }
 
-/* Bytes that are ASCII are a text: most fixed-length bytes are names. Others are shown in hexadecimal. */
+/* Bytes that are ASCII are a text: most are names. Others are shown in hexadecimal. */
 static void print_bytes(FILE *out, const unsigned char *bytes, size_t count, enum element_form form)
 {
-    while (count > 0 && bytes[count - 1] == 0)
-        count--;
     bool is_text = true;
     for (size_t i = 0; i < count; i++)
         is_text = is_text && bytes[i] >= 0x20 && bytes[i] < 0x7f;
@@ -316,6 +314,19 @@ static void print_time(FILE *out, const struct squall_array_info *info, const vo
         print_text(out, text, form);
     else
         fprintf(out, "%lld", count);
+}
+
+/* numpy's S ends at the last byte that is not NUL; numpy's V and structures are no texts. */
+static void print_raw(FILE *out, const struct squall_array_info *info, const unsigned char *bytes, enum element_form form)
+{
+    size_t count = info->element_bytes;
+    const bool is_text = !strncmp(info->numpy_type, "|S", 2);
+    while (is_text && count > 0 && bytes[count - 1] == 0)
+        count--;
+    if (is_text)
+        print_bytes(out, bytes, count, form);
+    else
+        print_hex(out, bytes, count, form);
 }
 
 static void print_fixed_text(FILE *out, const struct squall_array_info *info, const void *element, enum element_form form)
@@ -367,13 +378,10 @@ void element_print(FILE *out, const struct squall_array_info *info, const void *
         print_fixed_text(out, info, element, form);
         break;
     case SQUALL_BYTES:
-        print_hex(out, bytes->data, bytes->size_bytes, form);
+        print_bytes(out, bytes->data, bytes->size_bytes, form);
         break;
     default: /* SQUALL_RAW */
-        if (!strncmp(info->numpy_type, "|S", 2))
-            print_bytes(out, element, info->element_bytes, form);
-        else
-            print_hex(out, element, info->element_bytes, form);
+        print_raw(out, info, element, form);
     }
 }
 

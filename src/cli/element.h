@@ -13,7 +13,7 @@ enum element_form {
 
 /*
  * Numbers in the fewest digits that read back; dates as numpy prints them ("2022-01-01T06:00:00", to the type's unit), spans as a number of units;
- * complex numbers "1+2j"; texts as they are; bytes and structures in hexadecimal. values: of the array that info tells of, as read.
+ * complex numbers "1+2j"; texts as they are; bytes as ASCII where they are; raw bits and structures in hexadecimal. values: of the array that info tells of, as read.
  */
 void element_print(FILE *out, const struct squall_array_info *info, const void *values, size_t index, enum element_form form);
 void print_csv_text(FILE *out, const char *text); /* with quotes where CSV needs them */

@@ -60,6 +60,10 @@ static void print_array(const struct squall_array_info *info, int name_width, bo
     print_lengths(info, info->shape, true);
     fputs("  chunks ", stdout);
     print_lengths(info, info->chunks, false);
+    if (info->shards) {
+        fputs(" in shards ", stdout);
+        print_lengths(info, info->shards, false);
+    }
     printf("  %s  %s\n", info->codecs, size_text(array_bytes(info), size));
     if (info->unsupported)
         printf("      not readable: %s\n", info->unsupported);
@@ -112,6 +116,11 @@ static void print_text(const squall_dataset *ds, const struct grid_list *grids, 
         print_grid(&grids->grids[i]);
     puts("attributes:");
     attributes_print(info.attributes, "", 2);
+    for (size_t i = 0; i < info.group_count; i++) {
+        struct squall_group_info group = squall_dataset_group(ds, i);
+        printf("group %s\n", group.name);
+        attributes_print(group.attributes, group.name, 2);
+    }
 }
 
 static void print_json_lengths(const char *key, const struct squall_array_info *info, const uint64_t *lengths)
@@ -136,6 +145,8 @@ static void print_json_array(const struct squall_array_info *info)
     fputc(']', stdout);
     print_json_lengths("shape", info, info->shape);
     print_json_lengths("chunks", info, info->chunks);
+    if (info->shards)
+        print_json_lengths("shards", info, info->shards);
     fputs(", \"codecs\": ", stdout);
     print_json_string(stdout, info->codecs);
     printf(", \"bytes\": %" PRIu64 ", \"fill_value\": %s, \"attributes\": %s, \"unsupported\": ", array_bytes(info), info->fill_value,
@@ -186,6 +197,13 @@ static void print_json(const squall_dataset *ds, const struct grid_list *grids, 
         struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
         print_json_array(&a);
         puts(i + 1 < info.array_count ? "," : "");
+    }
+    fputs(" ],\n \"groups\": [\n", stdout);
+    for (size_t i = 0; i < info.group_count; i++) {
+        struct squall_group_info group = squall_dataset_group(ds, i);
+        fputs("  {\"name\": ", stdout);
+        print_json_string(stdout, group.name);
+        printf(", \"attributes\": %s}%s\n", group.attributes, i + 1 < info.group_count ? "," : "");
     }
     fputs(" ],\n \"grids\": [\n", stdout);
     for (size_t i = 0; i < grids->count; i++) {

@@ -15,6 +15,12 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 FOLDER = SHARED / "data" / "zarr"
 
 
+@pytest.fixture
+def squall_command(request):
+    """The command, whose fixture is called as the package is."""
+    return request.getfixturevalue("squall")
+
+
 def shared_arrays():
     """Folders of arrays that zarr-python opens, too: it knows neither all types nor all codecs."""
     for path in sorted(FOLDER.rglob("*")) if FOLDER.is_dir() else []:
@@ -165,3 +171,54 @@ def test_chunk_keys(tmp_path, encoding, separator, shape):
     found = squall.open_array(tmp_path / "a.zarr")
     check_description(found, wanted)
     assert np.array_equal(found[...], values)
+
+
+@pytest.mark.parametrize("dtype, fills, versions", CASES, ids=list(map(named, CASES)))
+def test_the_command_writes_every_type_as_npy(squall_command, tmp_path, dtype, fills, versions):
+    values = values_of(np.dtype(dtype), 5)
+    zarr.create_array(tmp_path / "a.zarr", data=values, fill_value=fills[0], zarr_format=versions[0], compressors=None)
+    squall_command("get", tmp_path / "a.zarr", "a.zarr", "-o", tmp_path / "a.npy")
+    found = np.load(tmp_path / "a.npy")
+    assert found.dtype == (values.dtype if values.dtype.names else values.dtype.newbyteorder("="))
+    assert same_bits(found, values)
+
+
+def column(squall_command, folder, *options):
+    return [line.split(",", 1)[1] for line in squall_command("get", folder, folder.name, *options).out.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "25s", "7D"])
+def test_the_command_prints_dates_as_numpy_does(squall_command, tmp_path, unit):
+    rng = np.random.default_rng(3)
+    top = {"Y": 8000, "M": 90000, "W": 400000, "D": 2900000, "7D": 400000, "h": 70000000, "m": 4 * 10**9}.get(unit, 10**11)
+    counts = np.concatenate([[0, -1, 1, 59, 60, -60], rng.integers(-min(top, 10**11) // 4, top, 60), [-(2**63)]])
+    values = counts.astype("i8").view(f"M8[{unit}]")
+    zarr.create_array(tmp_path / "a.zarr", data=values)
+    assert column(squall_command, tmp_path / "a.zarr") == np.datetime_as_string(values).tolist()
+
+
+def test_the_command_prints_other_types_so_that_people_can_read_them(squall_command, tmp_path):
+    cases = {
+        "complex": (np.array([1 - 2j, 0.5 + 0j, complex(np.nan, np.inf)], "c8"), ["1-2j", "0.5+0j", "nan+infj"]),
+        "bytes": (np.array([b"ab", b"", b"\xff\x01"], "S4"), ["ab", "", "ff01"]),
+        "raw": (np.array([b"ab", b"\0\1"], "V2"), ["6162", "0001"]),
+        "text": (np.array(["é🎉", 'a,"b"'], "U5"), ["é🎉", '"a,""b"""']),
+        "span": (np.array([5, "NaT"], "m8[ms]"), ["5", "NaT"]),
+        "record": (np.array([(1, b"x")], [("a", "<i2"), ("b", "S2")]), ["01007800"]),
+    }
+    for name, (values, wanted) in cases.items():
+        zarr.create_array(tmp_path / name, data=values)
+        assert column(squall_command, tmp_path / name) == wanted
+    rows = json.loads(squall_command("get", "--json", tmp_path / "span", "span").out)
+    assert [row["value"] for row in rows] == [5, None]
+
+
+def test_the_command_tells_groups_and_shards(squall_command, tmp_path):
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w")
+    group.create_group("a/b", attributes={"title": "deep"})
+    group.create_array("a/t", shape=(8,), chunks=(2,), shards=(4,), dtype="i1")
+    told = json.loads(squall_command("info", "--json", tmp_path / "s.zarr").out)
+    assert told["groups"] == [{"name": "a", "attributes": {}}, {"name": "a/b", "attributes": {"title": "deep"}}]
+    assert told["arrays"][0]["chunks"] == [2] and told["arrays"][0]["shards"] == [4]
+    text = squall_command("info", tmp_path / "s.zarr").out
+    assert "chunks (2) in shards (4)" in text and "group a/b" in text and "deep" in text

@@ -62,20 +62,18 @@ void sq_tree_close(struct sq_tree *t)
     sq_free(t);
 }
 
-/* a, b and c with these between them, for each that is not empty */
+/* a, b and c: between after a, "/" after b, where something is on both sides of it */
 static char *join(const char *a, const char *between, const char *b, const char *c)
 {
-    const size_t a_length = strlen(a), between_length = *b || *c ? strlen(between) : 0, b_length = strlen(b), c_length = strlen(c);
-    char *text = sq_alloc(a_length + between_length + b_length + c_length + 2, 1), *to = text;
-    if (!text)
-        return NULL;
-    memcpy(to, a, a_length);
-    memcpy(to += a_length, between, between_length);
-    memcpy(to += between_length, b, b_length);
-    to += b_length;
-    if (b_length && c_length)
-        *to++ = '/';
-    memcpy(to, c, c_length + 1);
+    const char *const parts[] = {a, *b || *c ? between : "", b, *b && *c ? "/" : "", c};
+    size_t length = 1;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        length += strlen(parts[i]);
+    char *text = sq_alloc(length, 1), *to = text;
+    for (size_t i = 0; to && i < sizeof parts / sizeof *parts; i++)
+        to = mempcpy(to, parts[i], strlen(parts[i]));
+    if (to)
+        *to = 0;
     return text;
 }
 

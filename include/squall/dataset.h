@@ -1,4 +1,4 @@
-/* A dataset: arrays with their attributes, whatever the format: a Zarr store, a GRIB file, or many GRIB files as one. */
+/* A dataset: arrays with their attributes, whatever the format: a Zarr store in a folder or zip file, a GRIB file, or many GRIB files as one. */
 #ifndef SQUALL_DATASET_H
 #define SQUALL_DATASET_H
 

@@ -10,7 +10,7 @@ enum { ANY_NUMBER = 1 << 30 };
 
 const struct command commands[] = {
     {"info", "PATH", 1, 1, "what a file or store is: dimensions, variables, grid, attributes",
-     "Opens a Zarr store, a GRIB file, or a folder of GRIB files as one dataset, and\n"
+     "Opens a Zarr store (also in a zip file), a GRIB file, or a folder of GRIB files as one dataset, and\n"
      "prints its structure; of the data only coordinates are read. A grid (of GRIB, or\n"
      "of a store made of it): its type, rows x columns, its CRS where that is known;\n"
      "each axis: first and last coordinate, and their spacing where it is even. With\n"

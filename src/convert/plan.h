@@ -101,7 +101,7 @@ int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err) S
 int sq_plan_prepare(const struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 
 /* Tell the user. */
-__attribute__((format(printf, 3, 4))) void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kind, const char *format,
-                                                       ...);
+__attribute__((format(printf, 3, 4), nonnull(3))) void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kind,
+                                                                   const char *format, ...);
 
 #endif

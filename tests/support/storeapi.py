@@ -266,13 +266,13 @@ class WritableArray(Array):
         self.library.call(self.library.lib.squall_array_write, self.handle, c.byref(selection), data, strides)
 
     def elements(self, values):
+        if self.type not in ("string", "bytes"):
+            return None
         flat = values.reshape(-1).tolist()
         if self.type == "string":
             return (c.c_char_p * max(len(flat), 1))(*(v.encode() for v in flat))
-        if self.type == "bytes":
-            self.buffers = [c.create_string_buffer(v, len(v) or 1) for v in flat]
-            return (Bytes * max(len(flat), 1))(*(Bytes(c.addressof(b), len(v)) for b, v in zip(self.buffers, flat, strict=True)))
-        return None
+        self.buffers = [c.create_string_buffer(v, len(v) or 1) for v in flat]
+        return (Bytes * max(len(flat), 1))(*(Bytes(c.addressof(b), len(v)) for b, v in zip(self.buffers, flat, strict=True)))
 
     def resize(self, shape):
         self.library.call(self.library.lib.squall_array_resize, self.handle, lengths(shape))

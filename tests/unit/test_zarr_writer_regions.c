@@ -1,0 +1,409 @@
+/*
+ * Regions of arrays: whole chunks, parts of chunks from many threads at once, and what is in the store when something fails on the way.
+ * What an array should hold is kept beside it, in plain memory.
+ */
+#include "support/unit.h"
+
+#include "base/memory.h"
+#include "engine/context.h"
+#include "squall/squall.h"
+#include "support/zarr_files.h"
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROWS = 48, COLUMNS = 36 };
+
+static squall_context *context_of(unsigned threads)
+{
+    const struct squall_context_options options = {.threads = threads, .memory_bytes = 1 << 30};
+    squall_context *ctx = NULL;
+    assert_int_equal(squall_context_new(&options, &ctx, NULL), 0);
+    return ctx;
+}
+
+static void must(int status, const struct squall_error *err)
+{
+    if (status)
+        fail_msg("%d: %s", status, err->message);
+}
+
+/* ROWS × COLUMNS in chunks of 16 × 8, or shards of 32 × 24 of these. */
+static void make_array(squall_context *ctx, const char *path, const char *type, const char *codecs, bool sharded)
+{
+    const uint64_t shape[] = {ROWS, COLUMNS}, chunks[] = {16, 8}, shards[] = {32, 24};
+    const struct squall_array_spec spec = {
+        .type = type, .rank = 2, .shape = shape, .chunks = chunks, .shards = sharded ? shards : NULL, .codecs = codecs, .overwrite = 1};
+    struct squall_error err = SQUALL_ERROR_INIT;
+    must(squall_array_create(ctx, path, NULL, &spec, NULL, &err), &err);
+}
+
+static squall_array *open_array(squall_context *ctx, const char *path, const struct squall_store_options *options, squall_dataset **ret)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    must(squall_store_open(ctx, path, options, ret, &err), &err);
+    return squall_dataset_array_at(*ret, 0);
+}
+
+static struct squall_selection box(uint64_t row, uint64_t rows, uint64_t row_step, uint64_t column, uint64_t columns, uint64_t column_step)
+{
+    struct squall_selection s;
+    memset(&s, 0, sizeof s);
+    s.start[0] = row, s.count[0] = rows, s.step[0] = row_step;
+    s.start[1] = column, s.count[1] = columns, s.step[1] = column_step;
+    return s;
+}
+
+static void assert_holds(squall_array *a, const int32_t *expected)
+{
+    static int32_t got[ROWS * COLUMNS];
+    struct squall_error err = SQUALL_ERROR_INIT;
+    const struct squall_selection all = squall_selection_all(a);
+    must(squall_array_read(a, &all, got, NULL, &err), &err);
+    assert_memory_equal(got, expected, sizeof got);
+}
+
+static void a_part_that_was_read_and_written_again_is_read_anew(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("again.zarr");
+    squall_context *ctx = context_of(1);
+    squall_dataset *ds = NULL;
+    for (int sharded = 0; sharded < 2; sharded++) {
+        make_array(ctx, path, "int32", "zstd:level=1", sharded);
+        squall_array *a = open_array(ctx, path, NULL, &ds);
+        const struct squall_selection one = box(3, 1, 1, 4, 1, 1), other = box(5, 1, 1, 4, 1, 1);
+        for (int32_t i = 1; i < 300; i++) {
+            int32_t got = 0;
+            struct squall_error err = SQUALL_ERROR_INIT;
+            must(squall_array_write(a, i % 2 ? &one : &other, &i, NULL, &err), &err);
+            must(squall_array_read(a, i % 2 ? &one : &other, &got, NULL, &err), &err);
+            assert_int_equal(got, i);
+        }
+        squall_dataset_close(ds);
+    }
+    squall_context_free(ctx);
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------------------------------------- */
+
+enum { WRITERS = 8 };
+
+struct writer {
+    squall_array *array;
+    int number;
+    int status;
+    struct squall_error err;
+};
+
+/* Every WRITERS-th row, a few columns at a time: each write cuts chunks that all others cut too. */
+static void *write_rows(void *arg)
+{
+    struct writer *w = arg;
+    for (int at = 0; at < COLUMNS && !w->status; at += 9) {
+        int32_t values[ROWS / WRITERS][9];
+        for (int r = 0; r < ROWS / WRITERS; r++)
+            for (int c = 0; c < 9; c++)
+                values[r][c] = 1000 * (w->number + r * WRITERS) + at + c;
+        const struct squall_selection s = box((uint64_t)w->number, ROWS / WRITERS, WRITERS, (uint64_t)at, 9, 1);
+        w->status = squall_array_write(w->array, &s, values, NULL, &w->err);
+    }
+    return NULL;
+}
+
+static void threads_that_cut_the_same_chunks_lose_nothing(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("threads.zarr");
+    squall_context *ctx = context_of(2);
+    static int32_t expected[ROWS][COLUMNS];
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLUMNS; c++)
+            expected[r][c] = 1000 * r + c;
+    for (int sharded = 0; sharded < 2; sharded++) {
+        make_array(ctx, path, "int32", "zstd:level=1", sharded);
+        struct writer writers[WRITERS];
+        pthread_t threads[WRITERS];
+        squall_dataset *ds[2]; /* two ways to the same array */
+        squall_array *arrays[] = {open_array(ctx, path, NULL, &ds[0]), open_array(ctx, path, NULL, &ds[1])};
+        for (int i = 0; i < WRITERS; i++) {
+            writers[i] = (struct writer){.array = arrays[i % 2], .number = i};
+            assert_int_equal(pthread_create(&threads[i], NULL, write_rows, &writers[i]), 0);
+        }
+        for (int i = 0; i < WRITERS; i++) {
+            assert_int_equal(pthread_join(threads[i], NULL), 0);
+            must(writers[i].status, &writers[i].err);
+        }
+        assert_holds(arrays[0], &expected[0][0]);
+        squall_dataset_close(ds[0]);
+        squall_dataset_close(ds[1]);
+    }
+    squall_context_free(ctx);
+}
+
+struct busy {
+    squall_array *array;
+    _Atomic bool stop;
+};
+
+static void *keep_writing(void *arg)
+{
+    struct busy *b = arg;
+    const struct squall_selection s = box(0, ROWS, 1, 1, COLUMNS - 2, 1); /* cuts the chunks at both sides */
+    static int32_t values[ROWS * COLUMNS];
+    while (!atomic_load(&b->stop))
+        assert_int_equal(squall_array_write(b->array, &s, values, NULL, NULL), 0);
+    return NULL;
+}
+
+static void a_child_of_a_fork_waits_for_no_lock_of_its_parent(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("fork.zarr");
+    squall_context *ctx = context_of(2);
+    squall_dataset *ds = NULL;
+    make_array(ctx, path, "int32", "zstd:level=1", false);
+    struct busy busy = {.array = open_array(ctx, path, NULL, &ds)};
+    const struct squall_selection s = box(0, ROWS, 1, 1, COLUMNS - 2, 1);
+    static const int32_t values[ROWS * COLUMNS];
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, keep_writing, &busy), 0);
+    for (int i = 0; i < 30; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            _exit(squall_array_write(busy.array, &s, values, NULL, NULL) ? 1 : 0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&busy.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    squall_dataset_close(ds);
+    squall_context_free(ctx);
+}
+
+static void files_are_the_same_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    static const char *const CODECS[] = {"zstd:level=3", "blosc:cname=zstd,clevel=5,shuffle=shuffle"};
+    enum { SIDE = 512 };
+    static uint16_t values[SIDE * SIDE];
+    for (size_t i = 0; i < SIDE * SIDE; i++)
+        values[i] = (uint16_t)(i * i / 97);
+    for (unsigned k = 0; k < 4; k++) {
+        SQ_CLEANUP_FREE char *path = in_test_folder("same.zarr");
+        SQ_CLEANUP_FREE char *first = NULL;
+        size_t first_bytes = 0;
+        for (unsigned threads = 1; threads <= 5; threads += 2) {
+            squall_context *ctx = context_of(threads);
+            squall_dataset *ds = NULL;
+            struct squall_error err = SQUALL_ERROR_INIT;
+            const uint64_t shape[] = {SIDE, SIDE}, chunks[] = {k < 2 ? SIDE : 128, k < 2 ? SIDE : 64};
+            const struct squall_array_spec spec = {
+                .type = "uint16", .rank = 2, .shape = shape, .chunks = chunks, .codecs = CODECS[k % 2], .shards = shape, .overwrite = 1};
+            must(squall_array_create(ctx, path, NULL, &spec, NULL, &err), &err);
+            squall_array *a = open_array(ctx, path, NULL, &ds);
+            const struct squall_selection all = squall_selection_all(a);
+            must(squall_array_write(a, &all, values, NULL, &err), &err);
+            squall_dataset_close(ds);
+            squall_context_free(ctx);
+            SQ_CLEANUP_FREE char *file = in_test_folder("same.zarr/c/0/0");
+            SQ_CLEANUP_FREE char *bytes = NULL;
+            size_t size;
+            must(sq_file_read_all(file, 1 << 24, &bytes, &size, &err), &err);
+            if (first) {
+                assert_int_equal(size, first_bytes);
+                assert_memory_equal(bytes, first, size);
+            } else {
+                first = bytes;
+                first_bytes = size;
+                bytes = NULL;
+            }
+        }
+    }
+}
+
+/* ---- what is refused -------------------------------------------------------------------------------------------------------------- */
+
+static void regions_that_cut_chunks_are_refused_where_that_was_asked_for(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("aligned.zarr");
+    squall_context *ctx = context_of(1);
+    squall_dataset *ds = NULL;
+    make_array(ctx, path, "int32", "none", true);
+    squall_array *a = open_array(ctx, path, &(struct squall_store_options){.aligned_only = 1}, &ds);
+    static const int32_t values[ROWS * COLUMNS];
+    const struct squall_selection cuts = box(32, 10, 1, 3, 22, 1), aligned = squall_selection_aligned(a, &cuts);
+    struct squall_error err = SQUALL_ERROR_INIT;
+    assert_false(squall_selection_is_aligned(a, &cuts));
+    assert_int_equal(squall_array_write(a, &cuts, values, NULL, &err), SQUALL_EREFUSED);
+    assert_non_null(strstr(err.message, "[32:48, 0:36]"));
+    assert_int_equal(aligned.start[0], 32);
+    assert_int_equal(aligned.count[0], 16);
+    assert_int_equal(aligned.count[1], 36);
+    assert_true(squall_selection_is_aligned(a, &aligned));
+    must(squall_array_write(a, &aligned, values, NULL, &err), &err);
+    const struct squall_selection every_second = box(0, 24, 2, 0, 36, 1);
+    assert_false(squall_selection_is_aligned(a, &every_second));
+    const struct squall_selection outside = box(40, 10, 1, 0, 36, 1);
+    assert_int_equal(squall_array_write(a, &outside, values, NULL, &err), SQUALL_EINVAL);
+    squall_dataset_close(ds);
+
+    must(squall_dataset_open(ctx, path, &ds, &err), &err);
+    assert_int_equal(squall_array_write(squall_dataset_array_at(ds, 0), &aligned, values, NULL, &err), SQUALL_EREFUSED);
+    assert_non_null(strstr(err.message, "not opened for writing"));
+    squall_dataset_close(ds);
+    squall_context_free(ctx);
+}
+
+static void a_damaged_chunk_is_replaced_whole_but_not_changed_in_part(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("damaged.zarr");
+    squall_context *ctx = context_of(1);
+    squall_dataset *ds = NULL;
+    make_array(ctx, path, "int32", "zstd:level=1", false);
+    put_file("damaged.zarr/c/0/0", "this is no zstd frame");
+    squall_array *a = open_array(ctx, path, NULL, &ds);
+    int32_t values[16 * 8];
+    for (int i = 0; i < 16 * 8; i++)
+        values[i] = i;
+    const struct squall_selection part = box(0, 2, 1, 0, 8, 1), whole = box(0, 16, 1, 0, 8, 1);
+    struct squall_error err = SQUALL_ERROR_INIT;
+    assert_int_equal(squall_array_write(a, &part, values, NULL, &err), SQUALL_ECORRUPT);
+    assert_non_null(strstr(err.message, "chunk 0/0"));
+    must(squall_array_write(a, &whole, values, NULL, &err), &err);
+    must(squall_array_write(a, &part, values, NULL, &err), &err);
+    squall_dataset_close(ds);
+    squall_context_free(ctx);
+}
+
+static bool is_there(const char *name)
+{
+    SQ_CLEANUP_FREE char *path = in_test_folder(name);
+    bool exists = false;
+    assert_int_equal(sq_file_exists(path, &exists, NULL), 0);
+    return exists;
+}
+
+static void chunks_of_nothing_but_fill_are_removed_unless_wanted(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("empty.zarr");
+    squall_context *ctx = context_of(1);
+    static const int32_t zeros[ROWS * COLUMNS];
+    static int32_t ones[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        ones[i] = 1;
+    make_array(ctx, path, "int32", "none", false);
+    for (int wanted = 0; wanted < 2; wanted++) {
+        squall_dataset *ds = NULL;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        squall_array *a = open_array(ctx, path, &(struct squall_store_options){.write_empty_chunks = wanted}, &ds);
+        const struct squall_selection all = squall_selection_all(a), half = box(0, 8, 1, 0, 8, 1), rest = box(8, 8, 1, 0, 8, 1);
+        must(squall_array_write(a, &all, ones, NULL, &err), &err);
+        assert_true(is_there("empty.zarr/c/2/4"));
+        must(squall_array_write(a, &half, zeros, NULL, &err), &err);
+        assert_true(is_there("empty.zarr/c/0/0"));
+        must(squall_array_write(a, &rest, zeros, NULL, &err), &err);
+        assert_int_equal(is_there("empty.zarr/c/0/0"), wanted);
+        must(squall_array_write(a, &all, zeros, NULL, &err), &err);
+        assert_int_equal(is_there("empty.zarr/c/2/4"), wanted); /* at the edge, where the chunk reaches beyond the array */
+        assert_holds(a, zeros);
+        squall_dataset_close(ds);
+    }
+    squall_context_free(ctx);
+}
+
+/* ---- failures --------------------------------------------------------------------------------------------------------------------- */
+
+/* Each chunk is as it was, or as it is to be. */
+static void every_failed_allocation_leaves_whole_chunks(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("memory.zarr");
+    squall_context *ctx = context_of(1);
+    make_array(ctx, path, "int32", "zstd:level=1", true);
+    static int32_t old[ROWS * COLUMNS], new[ROWS * COLUMNS], got[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        old[i] = 1 + i;
+        new[i] = -1 - i;
+    }
+    long failures = 0;
+    for (long at = 0;; at++) {
+        squall_dataset *ds = NULL;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        squall_array *a = open_array(ctx, path, NULL, &ds);
+        const struct squall_selection all = squall_selection_all(a), part = box(0, 40, 1, 0, COLUMNS, 1);
+        must(squall_array_write(a, &all, old, NULL, &err), &err);
+        squall_dataset_close(ds);
+        a = open_array(ctx, path, NULL, &ds); /* without the buffers of the write before */
+        sq_fail_allocation(at);
+        int status = squall_array_write(a, &part, new, NULL, &err);
+        sq_fail_allocation(-1);
+        must(squall_array_read(a, &all, got, NULL, &err), &err);
+        for (int i = 0; i < ROWS * COLUMNS; i++)
+            assert_true(got[i] == old[i] || (got[i] == new[i] && i < 40 * COLUMNS));
+        squall_dataset_close(ds);
+        if (!status)
+            break;
+        assert_int_equal(status, SQUALL_ENOMEM);
+        failures++;
+    }
+    assert_true(failures > 10);
+    squall_context_free(ctx);
+}
+
+static void every_failed_allocation_leaves_whole_texts(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("texts.zarr");
+    squall_context *ctx = context_of(1);
+    make_array(ctx, path, "string", "zstd:level=1", false);
+    const char *texts[ROWS * COLUMNS];
+    char *got[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        texts[i] = i % 3 ? "a text" : "";
+    long failures = 0;
+    for (long at = 0;; at += 1 + at / 40) {
+        squall_dataset *ds = NULL;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        squall_array *a = open_array(ctx, path, NULL, &ds);
+        const struct squall_selection all = squall_selection_all(a), part = box(1, 40, 1, 0, COLUMNS, 1);
+        sq_fail_allocation(at);
+        int status = squall_array_write(a, &part, texts, NULL, &err);
+        sq_fail_allocation(-1);
+        must(squall_array_read(a, &all, got, NULL, &err), &err);
+        for (int i = 0; i < ROWS * COLUMNS; i++) {
+            bool inside = i >= COLUMNS && i < 41 * COLUMNS;
+            assert_true(!strcmp(got[i], "") || (inside && !strcmp(got[i], texts[i - COLUMNS])));
+            free(got[i]);
+        }
+        squall_dataset_close(ds);
+        if (!status)
+            break;
+        assert_int_equal(status, SQUALL_ENOMEM);
+        failures++;
+    }
+    assert_true(failures > 10);
+    squall_context_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_that_was_read_and_written_again_is_read_anew),
+        cmocka_unit_test(threads_that_cut_the_same_chunks_lose_nothing),
+        cmocka_unit_test(a_child_of_a_fork_waits_for_no_lock_of_its_parent),
+        cmocka_unit_test(files_are_the_same_for_any_number_of_threads),
+        cmocka_unit_test(regions_that_cut_chunks_are_refused_where_that_was_asked_for),
+        cmocka_unit_test(a_damaged_chunk_is_replaced_whole_but_not_changed_in_part),
+        cmocka_unit_test(chunks_of_nothing_but_fill_are_removed_unless_wanted),
+        cmocka_unit_test(every_failed_allocation_leaves_whole_chunks),
+        cmocka_unit_test(every_failed_allocation_leaves_whole_texts),
+    };
+    return cmocka_run_group_tests(tests, make_test_folder, remove_test_folder);
+}

@@ -15,6 +15,15 @@ static void require(bool holds)
         abort();
 }
 
+/* They rise, and cover the dimension. */
+static void check_edges(const struct sq_zarr_array *a, unsigned d)
+{
+    const uint64_t *edges = a->edges[d];
+    require(!edges || (edges[0] == 0 && a->edge_counts[d] >= 2 && edges[a->edge_counts[d] - 1] >= a->shape[d]));
+    for (uint64_t k = 1; edges && k < a->edge_counts[d]; k++)
+        require(edges[k] > edges[k - 1] && edges[k] - edges[k - 1] <= a->chunks[d]);
+}
+
 static void check_array(const struct sq_zarr_array *a)
 {
     uint64_t chunk[SQUALL_RANK_MAX] = {0}, elements = 1;
@@ -24,6 +33,7 @@ static void check_array(const struct sq_zarr_array *a)
         require(a->dims[d] && a->shape[d] <= INT64_MAX);
         chunk[d] = a->shape[d];
         elements *= a->chunks[d];
+        check_edges(a, d);
     }
     if (a->unsupported)
         return;

@@ -2,6 +2,7 @@
 #include "coordinate.h"
 
 #include "attributes.h"
+#include "element.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,8 @@ static double element(const void *values, enum squall_type type, size_t i)
     case SQUALL_UINT32:
         return ((const uint32_t *)values)[i];
     case SQUALL_INT64:
+    case SQUALL_DATETIME64:
+    case SQUALL_TIMEDELTA64:
         return (double)((const int64_t *)values)[i];
     case SQUALL_UINT64:
         return (double)((const uint64_t *)values)[i];
@@ -60,11 +63,14 @@ static double element(const void *values, enum squall_type type, size_t i)
 static int read_numbers(squall_array *a, enum squall_type type, struct coordinate *c, struct squall_error *err)
 {
     struct squall_selection all = squall_selection_all(a);
+    const bool is_time = type == SQUALL_DATETIME64 || type == SQUALL_TIMEDELTA64;
+    const struct squall_array_info info = squall_array_info(a);
+    const double unit_s = is_time ? element_unit_s(&info) : 1;
     void *raw = malloc(c->length * squall_type_size(type) + 1);
     c->numbers = malloc(c->length * sizeof *c->numbers + 1);
     int status = raw && c->numbers ? squall_array_read(a, &all, raw, NULL, err) : SQUALL_ENOMEM;
     for (size_t i = 0; !status && i < c->length; i++)
-        c->numbers[i] = element(raw, type, i);
+        c->numbers[i] = is_time && ((const int64_t *)raw)[i] == INT64_MIN ? (double)NAN : element(raw, type, i) * unit_s;
     free(raw);
     return status;
 }
@@ -81,6 +87,44 @@ static int read_texts(squall_array *a, struct coordinate *c, struct squall_error
     return status;
 }
 
+/* Texts of a fixed length. */
+static int read_fixed_texts(squall_array *a, struct coordinate *c, struct squall_error *err)
+{
+    const struct squall_array_info info = squall_array_info(a);
+    struct squall_selection all = squall_selection_all(a);
+    void *raw = malloc(c->length * info.element_bytes + 1);
+    c->texts = calloc(c->length + 1, sizeof *c->texts);
+    int status = raw && c->texts ? squall_array_read(a, &all, raw, NULL, err) : SQUALL_ENOMEM;
+    for (size_t i = 0; !status && i < c->length; i++)
+        if (!(c->texts[i] = element_text(&info, raw, i)))
+            status = SQUALL_ENOMEM;
+    free(raw);
+    return status;
+}
+
+/* How the array's elements label a dimension; COORDINATE_NONE: not at all. */
+static enum coordinate_kind kind_of(const struct squall_array_info *info, struct coordinate *c)
+{
+    switch (info->type) {
+    case SQUALL_STRING:
+    case SQUALL_TEXT:
+        return COORDINATE_TEXT;
+    case SQUALL_RAW:
+        return !strncmp(info->numpy_type, "|S", 2) ? COORDINATE_TEXT : COORDINATE_NONE;
+    case SQUALL_DATETIME64:
+        return element_unit_s(info) > 0 ? COORDINATE_TIME : COORDINATE_NONE;
+    case SQUALL_TIMEDELTA64:
+        c->unit_s = 1;
+        return element_unit_s(info) > 0 ? COORDINATE_SPAN : COORDINATE_NONE;
+    default:
+        break;
+    }
+    if (info->type == SQUALL_BOOL || info->type == SQUALL_FLOAT16 || info->type > SQUALL_FLOAT64)
+        return COORDINATE_NONE;
+    find_kind(c);
+    return c->kind;
+}
+
 int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err)
 {
     struct coordinate c = {.length = length};
@@ -89,14 +133,15 @@ int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct
     if (!dim[0] || squall_dataset_array(ds, dim, &a, NULL))
         return 0;
     struct squall_array_info info = squall_array_info(a);
-    bool fits = info.type > SQUALL_BOOL && info.type <= SQUALL_STRING && info.type != SQUALL_FLOAT16;
-    if (info.rank != 1 || info.shape[0] != length || info.unsupported || !fits)
+    if (info.rank != 1 || info.shape[0] != length || info.unsupported)
         return 0;
     attribute_text(info.attributes, "units", c.units, sizeof c.units); /* one that is cut is none that a rule here knows */
-    find_kind(&c);
-    if (info.type == SQUALL_STRING)
-        c.kind = COORDINATE_TEXT;
-    int status = info.type == SQUALL_STRING ? read_texts(a, &c, err) : read_numbers(a, info.type, &c, err);
+    c.kind = kind_of(&info, &c);
+    if (c.kind == COORDINATE_NONE)
+        return 0;
+    int status = info.type == SQUALL_STRING  ? read_texts(a, &c, err)
+                 : c.kind == COORDINATE_TEXT ? read_fixed_texts(a, &c, err)
+                                             : read_numbers(a, info.type, &c, err);
     if (status) {
         if (status == SQUALL_ENOMEM && !err->message[0])
             *err = (struct squall_error){SQUALL_ENOMEM, 0, "out of memory"};
@@ -232,6 +277,8 @@ static const char *span_text(const struct coordinate *c, double number, char buf
 
 const char *coordinate_label(const struct coordinate *c, uint64_t index, char buffer[SHORT_TEXT_BYTES])
 {
+    if ((c->kind == COORDINATE_TIME || c->kind == COORDINATE_SPAN) && isnan(c->numbers[index]))
+        return "NaT";
     switch (c->kind) {
     case COORDINATE_TEXT:
         return c->texts[index];

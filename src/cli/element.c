@@ -385,6 +385,24 @@ void element_print(FILE *out, const struct squall_array_info *info, const void *
     }
 }
 
+char *element_text(const struct squall_array_info *info, const void *values, size_t index)
+{
+    const void *element = (const unsigned char *)values + index * info->element_bytes;
+    if (info->type == SQUALL_TEXT)
+        return utf8_of(element, info->element_bytes / sizeof(uint32_t));
+    return strndup(element, info->element_bytes);
+}
+
+double element_unit_s(const struct squall_array_info *info)
+{
+    char unit[8];
+    double scale = (double)unit_of(info->numpy_type, unit);
+    for (size_t i = 0; i < sizeof CLOCK / sizeof *CLOCK; i++)
+        if (!strcmp(unit, CLOCK[i].unit))
+            return scale * (double)CLOCK[i].seconds / (double)CLOCK[i].per_second;
+    return !strcmp(unit, "D") ? scale * 86400 : !strcmp(unit, "W") ? scale * 7 * 86400 : 0;
+}
+
 void elements_free(enum squall_type type, void *values, size_t count)
 {
     for (size_t i = 0; values && i < count; i++) {

@@ -305,6 +305,8 @@ static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order,
     }
     for (size_t i = 0; !status && d->info.type == SQUALL_STRING && i < elements; i++)
         free(((char **)buffer)[i]);
+    for (size_t i = 0; !status && d->info.type == SQUALL_BYTES && i < elements; i++)
+        free(((struct squall_bytes *)buffer)[i].data);
     if (!status)
         return 0;
     SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);

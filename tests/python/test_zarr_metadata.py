@@ -222,3 +222,21 @@ def test_the_command_tells_groups_and_shards(squall_command, tmp_path):
     assert told["arrays"][0]["chunks"] == [2] and told["arrays"][0]["shards"] == [4]
     text = squall_command("info", tmp_path / "s.zarr").out
     assert "chunks (2) in shards (4)" in text and "group a/b" in text and "deep" in text
+
+
+def test_coordinates_of_numpys_own_types_label_and_find(squall_command, tmp_path):
+    dates = np.array(["2022-01-01T00:00", "2022-01-01T06:00", "NaT"], "M8[ns]")
+    cases = {
+        "time": (dates, "2022-01-01T05", ["2022-01-01T00:00:00", "2022-01-01T06:00:00", "NaT"], 1),
+        "day": (dates.astype("M8[D]")[:2] + np.array([0, 3], "m8[D]"), "2022-01-03", ["2022-01-01T00:00:00", "2022-01-04T00:00:00"], 1),
+        "step": (np.array([0, 90, 360], "m8[m]"), "1h", ["0h", "90m", "6h"], 1),
+        "name": (np.array(["é🎉", "b"], "U4"), "b", ["é🎉", "b"], 1),
+        "code": (np.array([b"ab", b"abcd"], "S4"), "abcd", ["ab", "abcd"], 1),
+    }
+    for dim, (values, key, labels, index) in cases.items():
+        group = zarr.open_group(tmp_path / dim, mode="w")
+        group.create_array(dim, data=values, dimension_names=[dim])
+        group.create_array("v", data=np.arange(len(values)), dimension_names=[dim])
+        rows = squall_command("get", tmp_path / dim, "v").out.splitlines()
+        assert rows[1:] == [f"{label},{i}" for i, label in enumerate(labels)]
+        assert squall_command("get", tmp_path / dim, "v", "--nearest", f"{dim}={key}").out.split()[-1] == str(index)

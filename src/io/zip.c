@@ -271,7 +271,7 @@ static bool read_zip64(struct sq_cursor extra, struct member *m)
 static int add_member(struct sq_zip *zip, const struct member *m, const char *name, struct squall_error *err)
 {
     SQ_TRY(SQ_GROW(zip->members, zip->capacity, zip->count + 1, err));
-    SQ_TRY(SQ_GROW(zip->names, zip->names_capacity, zip->names_bytes + m->name_length, err));
+    SQ_TRY(SQ_GROW(zip->names, zip->names_capacity, zip->names_bytes + m->name_length + 1, err)); /* a name may be empty */
     memcpy(zip->names + zip->names_bytes, name, m->name_length);
     zip->members[zip->count] = *m;
     zip->members[zip->count++].name_at = zip->names_bytes;

@@ -195,15 +195,46 @@ def test_the_last_of_two_members_of_one_name_counts(tmp_path):
     np.testing.assert_array_equal(squall.open(path)["a"][...], zarr.open_group(ZipStore(path, mode="r"), mode="r")["a"][...])
 
 
-@pytest.mark.parametrize("members", [{}, {"readme.txt": "no store"}, {"x.zarr/zarr.json": "{}"}])
-def test_an_archive_without_a_store_is_no_store(tmp_path, members):
+@pytest.mark.parametrize(
+    "members, words",
+    [
+        ({}, "neither zarr.json nor"),
+        ({"readme.txt": "no store"}, "neither zarr.json nor"),
+        ({"a/b": "", "x.zarr/zarr.json": "{}"}, "in x.zarr;"),
+    ],
+)
+def test_an_archive_without_a_store_is_no_store(tmp_path, members, words):
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in members.items():
             archive.writestr(name, text)
-    with pytest.raises(squall.Error, match="neither zarr.json nor") as error:
+    with pytest.raises(squall.Error, match=words) as error:
         squall.open(path)
     assert error.value.status is squall.Status.ENOTFOUND
+
+
+def test_archives_are_not_written_to(tmp_path):
+    path = one_array(tmp_path / "x.zip")
+    before = path.read_bytes()
+    with pytest.raises(squall.Error, match="no Zarr store in a folder"):
+        squall.open(path, mode="r+")
+    with pytest.raises((squall.Error, ValueError)):
+        squall.open(path)["a"][0] = 1
+    with pytest.raises(squall.Error):
+        squall.create_array(path, data=np.zeros(3))
+    assert path.read_bytes() == before and sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_member_that_inflates_beyond_the_memory_is_an_error(tmp_path):
+    path = one_array(tmp_path / "x.zip", GzipCodec())
+    rewrite(path, lambda info, data: (info, b"\0" * (64 << 20) if info.filename == "a/c/1/0" else data), zipfile.ZIP_DEFLATED)
+    before = squall.set_options(memory="16M")
+    try:
+        with pytest.raises(MemoryError, match="chunk 1/0: .*a/c/1/0: a chunk needs 67"):
+            squall.open(path)["a"][...]
+        assert squall.open(path)["a"][0, 1] == 1
+    finally:
+        squall.set_options(**before)
 
 
 def test_an_archive_that_changed_since_it_was_opened_is_an_error(tmp_path):

@@ -311,13 +311,37 @@ static int open_v2(struct opening *o, const struct sq_json *consolidated, struct
     return array ? add_array(o, "", 2, array, attributes, err) : walk_group(o, "", 0, err);
 }
 
-static int find_metadata(const struct sq_tree *tree, bool *ret_found, struct squall_error *err)
+/* Has the node, "" the root, a document of any version? */
+static int find_metadata(const struct sq_tree *tree, const char *node, bool *ret_found, struct squall_error *err)
 {
     static const char *const DOCUMENTS[] = {"zarr.json", ".zmetadata", ".zgroup", ".zarray"};
     *ret_found = false;
-    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof *DOCUMENTS && !*ret_found; i++)
-        SQ_TRY(sq_tree_exists(tree, DOCUMENTS[i], ret_found, err));
+    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof *DOCUMENTS && !*ret_found; i++) {
+        SQ_CLEANUP_FREE char *key = node[0] ? sq_path_join(node, DOCUMENTS[i]) : sq_strdup(DOCUMENTS[i]);
+        if (!key)
+            return sq_error_memory(err, strlen(node));
+        SQ_TRY(sq_tree_exists(tree, key, ret_found, err));
+    }
     return 0;
+}
+
+/* Often a folder is put into a zip file, where its content should be. */
+static int no_store(const struct opening *o, struct squall_error *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    bool found = false;
+    int status = sq_tree_list(o->tree, "", &names, &count, err);
+    for (size_t i = 0; i < count && !found && !status; i++) {
+        status = find_metadata(o->tree, names[i], &found, err);
+        if (found)
+            status = sq_error(err, SQUALL_ENOTFOUND, "%s: no Zarr store, but one lies in it, in %s; what is in there should be at the root",
+                              o->path, names[i]);
+    }
+    sq_names_free(names, count);
+    return status ? status
+                  : sq_error(err, SQUALL_ENOTFOUND, "%s: no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is there",
+                             o->path);
 }
 
 static int open_store(struct opening *o, struct squall_error *err)
@@ -334,9 +358,9 @@ static int open_store(struct opening *o, struct squall_error *err)
     SQ_TRY(read_document(o, "", "zarr.json", &root, err));
     if (root)
         return open_v3(o, root, err);
-    SQ_TRY(find_metadata(o->tree, &found, err));
+    SQ_TRY(find_metadata(o->tree, "", &found, err));
     if (!found)
-        return sq_error(err, SQUALL_ENOTFOUND, "%s: no Zarr store: neither zarr.json nor .zgroup, .zarray or .zmetadata is there", o->path);
+        return no_store(o, err);
     struct squall_error reason = SQUALL_ERROR_INIT;
     int status = read_document(o, "", ".zmetadata", &consolidated, &reason);
     if (status == SQUALL_ECORRUPT) { /* the folders say the same */
@@ -407,7 +431,7 @@ bool sq_zarr_is_store(const char *path)
     bool is_store;
     if (sq_tree_open(path, &tree, NULL))
         return false;
-    int status = find_metadata(tree, &is_store, NULL);
+    int status = find_metadata(tree, "", &is_store, NULL);
     sq_tree_close(tree);
     return !status && is_store;
 }

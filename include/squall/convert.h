@@ -81,7 +81,10 @@ struct squall_convert_result {
 int squall_convert_run(squall_convert_plan *plan, struct squall_convert_result *ret, struct squall_error *err) SQUALL_CHECK;
 void squall_convert_result_done(struct squall_convert_result *result);
 
-/* What a store holds and lacks. text and json: free(). SQUALL_EINVAL where it has no records of squall's. */
+/*
+ * What a store holds and lacks. text and json: free(); NULL for the one that is not wanted. SQUALL_EINVAL where the store has no
+ * records of squall's.
+ */
 int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, struct squall_error *err) SQUALL_CHECK;
 
 /*

@@ -193,11 +193,12 @@ static void print_report(const struct arguments *a, char *text, char *json)
 int run_status(const struct arguments *a)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
-    char *text, *json;
+    char *text = NULL, *json = NULL;
     squall_context *ctx = context_new(a);
     if (!ctx)
         return EXIT_FAILED;
-    int code = squall_status_report(ctx, a->positional.items[0], &text, &json, &err) ? fail_with(&err) : EXIT_DONE;
+    int status = squall_status_report(ctx, a->positional.items[0], a->json ? NULL : &text, a->json ? &json : NULL, &err);
+    int code = status ? fail_with(&err) : EXIT_DONE;
     if (code == EXIT_DONE)
         print_report(a, text, json);
     squall_context_free(ctx);

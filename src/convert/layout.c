@@ -325,3 +325,28 @@ void sq_layout_chunk_index(const struct sq_layout_array *a, uint64_t unit, uint6
     }
     ret[0] = unit;
 }
+
+/* *total grows by the fields that it has. */
+static bool fits_array(const struct sq_layout_array *a, uint64_t init_chunk, const struct sq_record_array *r, uint64_t *total)
+{
+    uint64_t slab_count;
+    bool any_chunk = false;
+    if (!r || r->chunk_count != a->chunks_per_unit)
+        return false;
+    if (sq_mul_u64(a->slabs_per_init, init_chunk, &slab_count) && sq_ranges_beyond(&r->stored, slab_count) > 0)
+        return false;
+    for (size_t k = 0; k < r->chunk_count && !any_chunk; k++)
+        any_chunk = r->chunks[k].size_bytes > 0;
+    return sq_add_u64(*total, sq_ranges_beyond(&r->stored, 0), total) && (any_chunk || r->stored.count == 0);
+}
+
+bool sq_layout_fits(const struct sq_layout_array *arrays, size_t array_count, uint64_t init_chunk, const struct sq_record_unit *record)
+{
+    uint64_t total = 0, told = 0;
+    for (size_t i = 0; i < array_count; i++)
+        if (!fits_array(&arrays[i], init_chunk, sq_record_array_of(record, arrays[i].name), &total))
+            return false;
+    for (size_t i = 0; i < record->init_count; i++)
+        told += record->field_counts[i];
+    return record->array_count == array_count && told == total;
+}

@@ -13,6 +13,8 @@
 
 enum { SQ_LAYOUT_RANK_MAX = 8 };
 
+struct sq_record_unit;
+
 struct sq_layout_array {
     const char *name;
     unsigned rank;
@@ -51,6 +53,11 @@ int sq_layout_make(const struct sq_settings *settings, const struct sq_cube *cub
 void sq_layout_done(struct sq_layout *layout);
 /* The index along every dimension of a unit's chunk (in C order over the grid behind init_time). ret: a->rank numbers. */
 void sq_layout_chunk_index(const struct sq_layout_array *a, uint64_t unit, uint64_t chunk, uint64_t *ret);
+/*
+ * Can the record be of this layout, and does it agree with itself? Its checksum does not say so: it is right of anything that was
+ * written whole. Of the arrays: name, chunks_per_unit, slabs_per_init (or more).
+ */
+bool sq_layout_fits(const struct sq_layout_array *arrays, size_t array_count, uint64_t init_chunk, const struct sq_record_unit *record);
 /* The settings' own part of a description, without the arrays: known before any source is read. *ret: the caller's. */
 int sq_layout_describe_settings(const struct sq_settings *settings, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
 /*

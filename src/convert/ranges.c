@@ -65,6 +65,17 @@ uint64_t sq_ranges_lacking(const struct sq_ranges *wanted, const struct sq_range
     return lacking;
 }
 
+uint64_t sq_ranges_beyond(const struct sq_ranges *set, uint64_t limit)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        uint64_t first = set->items[i].first < limit ? limit : set->items[i].first;
+        if (set->items[i].last >= first)
+            count += set->items[i].last - first + 1;
+    }
+    return count;
+}
+
 void sq_ranges_write(const struct sq_ranges *set, struct sq_text *out)
 {
     for (size_t i = 0; i < set->count; i++) {

@@ -22,6 +22,8 @@ int sq_ranges_add(struct sq_ranges *set, uint64_t value, struct squall_error *er
 void sq_ranges_done(struct sq_ranges *set);
 /* How many of `wanted` are neither in a nor in b (NULL: empty). */
 uint64_t sq_ranges_lacking(const struct sq_ranges *wanted, const struct sq_ranges *a, const struct sq_ranges *b);
+/* How many numbers in the set are `limit` or more. */
+uint64_t sq_ranges_beyond(const struct sq_ranges *set, uint64_t limit);
 void sq_ranges_write(const struct sq_ranges *set, struct sq_text *out);
 /* SQUALL_ECORRUPT where the text is no such set. */
 int sq_ranges_parse(const char *text, struct sq_ranges *ret, struct squall_error *err) SQUALL_CHECK;

@@ -130,7 +130,8 @@ static int record_failures(const struct sq_run *run, struct squall_error *err)
 
 static int mend_flags_of(const struct squall_convert_plan *plan, const struct sq_record_unit *record, struct squall_error *err)
 {
-    for (size_t i = 0; i < record->init_count; i++) {
+    const bool fits = sq_layout_fits(plan->layout.arrays, plan->layout.array_count, plan->layout.init_chunk, record);
+    for (size_t i = 0; i < record->init_count && fits; i++) {
         uint64_t init = record->unit * plan->layout.init_chunk + i;
         bool exists;
         uint32_t count;

@@ -23,6 +23,9 @@ static const struct {
               [RUN_PARTIAL] = {"partial", '~'},
               [RUN_INTERRUPTED] = {"interrupted", '!'}};
 
+/* A store may claim more runs than anybody wants to see, or than there is memory to tell of: of more than these the last ones are listed. */
+static const uint64_t LISTED_LIMIT = 200000;
+
 struct status {
     const char *store;
     struct sq_store_state state;
@@ -91,6 +94,12 @@ static int look(struct status *s, struct squall_error *err)
     if (sq_lock_look(s->state.records_folder, &holder) && !(s->in_use = sq_strdup(holder.message)))
         return sq_error_memory(err, sizeof holder);
     return look_at_runs(s, err);
+}
+
+/* How many runs are not listed: those at the beginning. */
+static uint64_t unlisted(const struct status *s)
+{
+    return s->state.init_count > LISTED_LIMIT ? s->state.init_count - LISTED_LIMIT : 0;
 }
 
 static int64_t init_time(const struct status *s, uint64_t init)
@@ -170,7 +179,11 @@ static int add_calendar(const struct status *s, struct sq_text *out, struct squa
     size_t count = find_columns(s, columns);
     if (count <= 24)
         calendar_head(columns, count, out);
-    for (uint64_t init = 0; init < s->state.init_count;)
+    if (unlisted(s)) {
+        sq_text_add_count(out, unlisted(s), "earlier init time");
+        sq_text_add(out, " left out\n");
+    }
+    for (uint64_t init = unlisted(s); init < s->state.init_count;)
         init = calendar_row(s, init, columns, count, out);
     return 0;
 }
@@ -259,7 +272,7 @@ static int set_lists(const struct status *s, struct sq_json *report)
 {
     struct sq_json *runs = sq_json_new_array(), *inputs = sq_json_new_array();
     int status = runs && inputs ? 0 : SQUALL_ENOMEM;
-    for (uint64_t i = 0; i < s->state.init_count && !status; i++)
+    for (uint64_t i = unlisted(s); i < s->state.init_count && !status; i++)
         status = sq_json_append(runs, run_json(s, i));
     for (size_t i = 0; i < s->state.records.input_count && !status; i++)
         status = sq_json_append(inputs, input_json(&s->state.records.inputs[i]));
@@ -282,7 +295,7 @@ static int write_json(const struct status *s, char **ret, struct squall_error *e
         sq_json_set_int(v, "cadence_seconds", s->state.init_step_s) ||
         sq_json_set(v, "in_use", s->in_use ? sq_json_new_string(s->in_use) : sq_json_new_null()) ||
         sq_json_set(v, "command", s->state.records.command ? sq_json_new_string(s->state.records.command) : sq_json_new_null()) ||
-        set_lists(s, v))
+        sq_json_set(v, "runs_left_out", sq_json_new_uint(unlisted(s))) || set_lists(s, v))
         return sq_error_memory(err, sizeof(void *));
     return sq_json_for_caller(v, ret, err);
 }
@@ -291,17 +304,18 @@ int squall_status_report(squall_context *ctx, const char *store, char **ret_text
 {
     __attribute__((cleanup(status_done))) struct status s = {.store = store};
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
-    char *json = NULL;
+    char *copy = NULL;
     (void)ctx;
     SQ_TRY(look(&s, err));
-    SQ_TRY(write_text(&s, &text, err));
-    SQ_TRY(write_json(&s, &json, err));
-    char *copy = sq_text_for_caller(&text);
-    if (!copy) {
-        free(json);
-        return sq_error_memory(err, text.length);
+    if (ret_text) {
+        SQ_TRY(write_text(&s, &text, err));
+        if (!(copy = sq_text_for_caller(&text)))
+            return sq_error_memory(err, text.length);
     }
-    *ret_text = copy;
-    *ret_json = json;
-    return 0;
+    int status = ret_json ? write_json(&s, ret_json, err) : 0;
+    if (status)
+        free(copy);
+    else if (ret_text)
+        *ret_text = copy;
+    return status;
 }

@@ -38,16 +38,29 @@ static int find_wanted(const struct squall_convert_plan *plan, const struct sq_p
     return 0;
 }
 
-/* Of the fields that the record has stored, how many `w` lacks. */
+static uint64_t slab_count(const struct sq_layout *layout, size_t array)
+{
+    return layout->arrays[array].slabs_per_init * layout->init_chunk;
+}
+
+/*
+ * Of the fields that the record has stored, how many `w` lacks. A record that does not fit may tell of more by its field counts than
+ * by its arrays, and of some that there is no place for.
+ */
 static uint64_t count_lost(const struct sq_record_unit *record, const struct sq_layout *layout, const struct wanted *w)
 {
-    uint64_t lost = 0;
+    uint64_t lost = 0, told = 0, held = 0, places = 0;
     for (size_t i = 0; i < layout->array_count; i++) {
         const struct sq_record_array *stored = sq_record_array_of(record, layout->arrays[i].name);
+        held += sq_ranges_beyond(&w->arrays[i], 0);
+        places += slab_count(layout, i);
         if (stored)
-            lost += sq_ranges_lacking(&stored->stored, &w->arrays[i], NULL);
+            lost += sq_ranges_lacking(&stored->stored, &w->arrays[i], NULL) - sq_ranges_beyond(&stored->stored, slab_count(layout, i));
     }
-    return lost;
+    for (size_t i = 0; i < record->init_count; i++)
+        told += record->field_counts[i];
+    told = told < places ? told : places;
+    return told > held && told - held > lost ? told - held : lost;
 }
 
 static uint64_t count_new(const struct sq_record_unit *record, const struct sq_layout *layout, const struct wanted *w)
@@ -109,10 +122,14 @@ static int why_again(const struct squall_convert_plan *plan, const struct sq_pla
     SQ_CLEANUP_FREE char *missing = NULL;
     const struct sq_grib_file *file = new_file(plan, unit);
     uint64_t fresh = count_new(unit->record, &plan->layout, w);
-    SQ_TRY(missing_chunk(plan, unit->record, &missing, err));
+    const bool fits = sq_layout_fits(plan->layout.arrays, plan->layout.array_count, plan->layout.init_chunk, unit->record);
+    if (fits)
+        SQ_TRY(missing_chunk(plan, unit->record, &missing, err));
     *ret_why = NULL;
     if (!unit->record->valid)
         *ret_why = sq_strdup("an earlier run was interrupted while it replaced the data");
+    else if (!fits)
+        *ret_why = sq_strdup("its record does not fit the layout");
     else if (file)
         *ret_why = sq_format("%s is new or has changed", file->path);
     else if (fresh)
@@ -218,10 +235,10 @@ bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *
     for (size_t i = 0; i < layout->array_count; i++) {
         const struct sq_record_array *stored = sq_record_array_of(record, layout->arrays[i].name);
         const uint8_t *slabs = sq_unit_slabs(unit, i);
-        uint64_t slab_count = layout->arrays[i].slabs_per_init * layout->init_chunk;
+        const uint64_t count = slab_count(layout, i);
         for (size_t k = 0; stored && k < stored->stored.count; k++)
-            for (uint64_t s = stored->stored.items[k].first; s <= stored->stored.items[k].last; s++)
-                if (s >= slab_count || slabs[s] != SQ_SLAB_STORED)
+            for (uint64_t s = stored->stored.items[k].first; s <= stored->stored.items[k].last && s < count; s++)
+                if (slabs[s] != SQ_SLAB_STORED)
                     return true;
     }
     return false;

@@ -13,6 +13,7 @@
 #include "convert/store_state.h"
 #include "convert/summary.h"
 #include "engine/array.h"
+#include "engine/variable.h"
 #include "store/zarr_writer.h"
 #include "sys/file.h"
 #include "sys/mutex.h"
@@ -101,8 +102,9 @@ struct expected {
 
 struct recorded {
     struct verify *v;
-    struct sq_layout_array *arrays; /* name, rank, shape, chunks, grid */
+    struct sq_layout_array *arrays; /* name, rank, shape, chunks, grid, chunks_per_unit; slabs_per_init: no less than that */
     size_t array_count;
+    uint64_t init_chunk;
     struct expected *chunks;
     size_t chunk_count, chunk_capacity;
     void **pieces; /* of a file, of each worker */
@@ -126,12 +128,13 @@ static int add_array(void *user, const char *name, const struct sq_json *v, stru
     bool good = rank >= 1 && rank <= SQ_LAYOUT_RANK_MAX && sq_json_count(shape) == rank - 1;
     a->name = name;
     a->rank = (unsigned)rank;
-    a->chunks_per_unit = 1;
+    a->chunks_per_unit = a->slabs_per_init = 1;
     for (size_t d = 1; d < rank && good; d++) {
         good = sq_json_uint(sq_json_at(shape, d - 1), &a->shape[d]) && sq_json_uint(sq_json_at(chunks, d), &a->chunks[d]) &&
                a->chunks[d] > 0 && a->shape[d] > 0;
         a->grid[d] = good ? (a->shape[d] - 1) / a->chunks[d] + 1 : 0;
-        good = good && sq_mul_u64(a->chunks_per_unit, a->grid[d], &a->chunks_per_unit);
+        good = good && sq_mul_u64(a->chunks_per_unit, a->grid[d], &a->chunks_per_unit) &&
+               sq_mul_u64(a->slabs_per_init, a->shape[d], &a->slabs_per_init);
     }
     r->array_count++;
     return good ? 0 : sq_error(err, SQUALL_ECORRUPT, "layout.json: array %s has no usable shape; the records are damaged", name);
@@ -147,14 +150,15 @@ static const struct sq_layout_array *array_named(const struct recorded *r, const
 
 static int list_unit(struct recorded *r, const struct sq_record_unit *unit, struct squall_error *err)
 {
+    if (!sq_layout_fits(r->arrays, r->array_count, r->init_chunk, unit))
+        return add_finding(r->v, false, 0,
+                           sq_format("%s: the record of unit %llu does not fit the layout", r->v->store, (unsigned long long)unit->unit),
+                           err);
     for (size_t i = 0; i < unit->array_count; i++) {
         const struct sq_record_array *stored = &unit->arrays[i];
         const struct sq_layout_array *a = array_named(r, stored->name);
-        if (!a || stored->chunk_count != a->chunks_per_unit)
-            return sq_error(err, SQUALL_ECORRUPT, "the record of unit %llu does not fit the layout (%s); the records are damaged",
-                            (unsigned long long)unit->unit, stored->name);
         for (size_t k = 0; k < stored->chunk_count; k++) {
-            if (stored->chunks[k].size_bytes == 0)
+            if (!a || stored->chunks[k].size_bytes == 0)
                 continue;
             SQ_TRY(SQ_GROW(r->chunks, r->chunk_capacity, r->chunk_count + 1, err));
             r->chunks[r->chunk_count++] = (struct expected){a, unit->unit, k, stored->chunks[k]};
@@ -263,7 +267,7 @@ struct decoding {
     squall_array *array;
     bool complete; /* it has every chunk: one that is not there is missing, and not left out as fill */
     struct squall_array_info info;
-    uint64_t grid[SQUALL_RANK_MAX];
+    struct sq_axis axes[SQUALL_RANK_MAX]; /* of the chunks that are decoded: with shards, the inner ones */
     size_t chunk_elements, first_order;
     void **buffers; /* of each worker: one chunk */
 };
@@ -289,11 +293,12 @@ static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order,
 {
     struct squall_selection box = {0};
     struct squall_error failure = SQUALL_ERROR_INIT;
-    size_t elements = 1;
+    uint64_t elements = 1;
     for (unsigned i = 0; i < d->info.rank; i++) {
-        uint64_t left = d->info.shape[i] - chunk[i] * d->info.chunks[i];
-        box.start[i] = chunk[i] * d->info.chunks[i];
-        box.count[i] = left < d->info.chunks[i] ? left : d->info.chunks[i];
+        box.start[i] = sq_axis_begin(&d->axes[i], chunk[i]);
+        uint64_t extent = sq_axis_extent(&d->axes[i], chunk[i]),
+                 left = box.start[i] < d->info.shape[i] ? d->info.shape[i] - box.start[i] : 0;
+        box.count[i] = left < extent ? left : extent;
         box.step[i] = 1;
         elements *= box.count[i];
     }
@@ -303,49 +308,54 @@ static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order,
             *err = failure;
         return status;
     }
-    for (size_t i = 0; !status && d->info.type == SQUALL_STRING && i < elements; i++)
-        free(((char **)buffer)[i]);
-    for (size_t i = 0; !status && d->info.type == SQUALL_BYTES && i < elements; i++)
-        free(((struct squall_bytes *)buffer)[i].data);
+    if (!status && elements > 0)
+        sq_variable_free(d->info.type, 1, &elements, buffer, &(int64_t){(int64_t)d->info.element_bytes});
     if (!status)
         return 0;
     SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);
     return add_finding(d->v, false, order, name ? sq_format("%s: %s", name, failure.message) : NULL, err);
 }
 
-/* A chunk in a file of its own may be absent though its place is known. */
-static int is_absent(const struct decoding *d, const uint64_t *chunk, bool *ret, struct squall_error *err)
+/* A chunk in a file of its own may be absent though its place is known; one that cannot be looked at is not absent. stored: by the array's grid. */
+static int is_absent(const struct decoding *d, const uint64_t *stored, bool *ret, struct squall_error *err)
 {
     struct sq_location where = {0};
     enum sq_file_kind kind = SQ_FILE_REGULAR;
-    SQ_TRY(d->array->ops->locate(d->array, chunk, &where, err));
+    const struct sq_array_ops *ops = d->array->ops;
+    SQ_TRY(ops->locate(d->array, stored, &where, err));
     SQ_CLEANUP_FREE char *path = where.path;
-    if (path)
-        SQ_TRY(sq_file_stat(path, &kind, NULL, err));
-    *ret = where.state == SQ_CHUNK_MISSING || kind == SQ_FILE_NONE;
+    *ret = where.state == SQ_CHUNK_MISSING || (path && !where.source && !sq_file_stat(path, &kind, NULL, NULL) && kind == SQ_FILE_NONE &&
+                                               !(ops->absent && ops->absent(d->array, &where, NULL)));
     return 0;
+}
+
+static int tell_absent(struct decoding *d, const uint64_t *stored, size_t order, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *name = chunk_name(d, stored);
+    const char *what = d->complete ? "missing" : "absent, reads as fill";
+    return add_finding(d->v, !d->complete, order, name ? sq_format("%s: %s", name, what) : NULL, err);
 }
 
 static int decode_task(void *user, size_t index, unsigned worker, struct squall_error *err)
 {
     struct decoding *d = user;
-    uint64_t chunk[SQUALL_RANK_MAX];
+    uint64_t chunk[SQUALL_RANK_MAX], stored[SQUALL_RANK_MAX];
     size_t rest = index, order = d->first_order + index;
-    bool absent;
+    bool absent, first = true; /* of those that are stored with it */
     if (sq_cancelled(d->v->ctx))
         return sq_error(err, SQUALL_ECANCELLED, "stopped");
     for (unsigned i = d->info.rank; i-- > 0;) {
-        chunk[i] = rest % d->grid[i];
-        rest /= d->grid[i];
+        const struct sq_axis *axis = &d->array->grid[i];
+        chunk[i] = rest % sq_axis_count(&d->axes[i]);
+        rest /= sq_axis_count(&d->axes[i]);
+        stored[i] = d->array->shard ? sq_axis_chunk_of(axis, sq_axis_begin(&d->axes[i], chunk[i])) : chunk[i];
+        first = first && sq_axis_begin(axis, stored[i]) == sq_axis_begin(&d->axes[i], chunk[i]);
     }
-    SQ_TRY(is_absent(d, chunk, &absent, err));
-    if (absent) {
-        SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);
-        const char *what = d->complete ? "missing" : "absent, reads as fill";
-        SQ_TRY(add_finding(d->v, !d->complete, order, name ? sq_format("%s: %s", name, what) : NULL, err));
-    } else {
+    SQ_TRY(is_absent(d, stored, &absent, err));
+    if (!absent)
         SQ_TRY(decode_chunk(d, chunk, order, d->buffers[worker], err));
-    }
+    else if (first)
+        SQ_TRY(tell_absent(d, stored, order, err));
     chunk_done(d->v, 0);
     return 0;
 }
@@ -361,9 +371,9 @@ static int decode_array(struct verify *v, squall_array *a, bool complete, size_t
         return add_finding(v, true, first_order, sq_format("%s: %s: not checked: %s", v->store, d.info.name, d.info.unsupported), err);
     d.chunk_elements = 1;
     for (unsigned i = 0; i < d.info.rank; i++) {
-        d.grid[i] = d.info.shape[i] ? (d.info.shape[i] - 1) / d.info.chunks[i] + 1 : 0;
+        d.axes[i] = a->shard ? (struct sq_axis){.length = d.info.shape[i], .chunk = d.info.chunks[i]} : a->grid[i];
         uint64_t length = d.info.chunks[i] < d.info.shape[i] ? d.info.chunks[i] : d.info.shape[i];
-        if (!sq_mul_size(chunks, d.grid[i], &chunks) || !sq_mul_size(d.chunk_elements, length, &d.chunk_elements))
+        if (!sq_mul_size(chunks, sq_axis_count(&d.axes[i]), &chunks) || !sq_mul_size(d.chunk_elements, length, &d.chunk_elements))
             return add_finding(v, !complete, first_order,
                                sq_format("%s: %s: not checked: more chunks than can be counted", v->store, d.info.name), err);
     }
@@ -455,7 +465,7 @@ static int check_rest(squall_context *ctx, struct recorded *r, struct squall_err
 
 static int by_records(squall_context *ctx, struct verify *v, const struct sq_store_state *state, struct squall_error *err)
 {
-    __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v};
+    __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v, .init_chunk = state->init_chunk};
     const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
     r.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *r.arrays);
     r.pieces = sq_alloc_zero(v->ctx->threads, sizeof *r.pieces);

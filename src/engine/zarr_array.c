@@ -58,16 +58,31 @@ static int check_unchanged(const struct squall_array *a, struct squall_error *er
     return sq_tree_check_unchanged(store->tree, err);
 }
 
-/* A chunk that nobody has written has no file. But a link that leads nowhere is a lost one, and so is one whose folder is gone. */
+/*
+ * A chunk that nobody has written has no file, nor perhaps the folders that it would lie in. But a link that leads nowhere in the
+ * place of one of them is a chunk that is lost, and so is one whose array is gone.
+ */
 static int absent(const struct squall_array *a, const struct sq_location *where, struct squall_error *err)
 {
-    const struct sq_zarr_array *z = zarr_array(a)->description;
+    const char *folder = zarr_array(a)->description->folder;
+    SQ_CLEANUP_FREE char *path = sq_strdup(where->path);
+    enum sq_file_kind kind;
     bool exists;
-    SQ_TRY(sq_file_exists(where->path, &exists, err));
-    if (exists)
-        return sq_error(err, SQUALL_EIO, "%s: a link to a file that is not there", where->path);
-    SQ_TRY(sq_file_exists(z->folder, &exists, err));
-    return exists ? 0 : sq_error(err, SQUALL_EIO, "%s is gone since the store was opened", z->folder);
+    if (!path)
+        return sq_error_memory(err, strlen(where->path));
+    for (;;) {
+        SQ_TRY(sq_file_exists(path, &exists, err));
+        if (exists)
+            break;
+        if (strlen(path) <= strlen(folder))
+            return sq_error(err, SQUALL_EIO, "%s is gone since the store was opened", folder);
+        *strrchr(path, '/') = '\0';
+        SQ_TRY(sq_file_stat(path, &kind, NULL, err));
+        if (kind != SQ_FILE_NONE)
+            return 0;
+    }
+    SQ_TRY(sq_file_stat(path, &kind, NULL, err)); /* written since it was looked for? */
+    return kind != SQ_FILE_NONE ? 0 : sq_error(err, SQUALL_EIO, "%s: a link that leads nowhere", path);
 }
 
 static void scratch_free(void *scratch)

@@ -7,10 +7,12 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 
 import pytest
 import small_archive as archive
+import zarr
 
 RECORDS = "chunk_exists/.squall"
 JOURNAL = f"{RECORDS}/epoch-000001-part-0.journal"
@@ -57,8 +59,8 @@ def store(made, tmp_path):
 def look(squall):
     """Run a command on a store; what it says must be harmless to a terminal, and not silent where it fails."""
 
-    def call(*args, codes=(0, 1, 2, 3, 4, 5)):
-        done = squall(*args, check=False, timeout=LIMIT_S, errors="surrogateescape")
+    def call(*args, codes=(0, 1, 2, 3, 4, 5), **how):
+        done = squall(*args, check=False, timeout=LIMIT_S, errors="surrogateescape", **how)
         assert done.code in codes, (args, done.code, done.err)
         assert not CONTROL.search(done.out + done.err), (args, done.out, done.err)
         assert done.code in (0, 5) or (done.out + done.err).strip(), args
@@ -107,6 +109,52 @@ def test_a_record_that_does_not_fit_the_layout_is_refused(look, made, store, cha
     for command in (["status", store], ["verify", store], ["convert", made[1], store], ["convert", made[0], store]):
         assert "records are damaged" in look(*command, codes=(1,)).err
     assert (chunks_of(store), sorted(p.name for p in (store / "chunk_exists/c").iterdir())) == before
+
+
+def rewrite_record(store, change):
+    """Change the last record; its checksum is right."""
+    journal = store / JOURNAL
+    lines = journal.read_bytes().splitlines()
+    record = json.loads(lines[-1][9:])
+    change(record)
+    journal.write_bytes(b"\n".join(lines[:-1]) + b"\n" + journal_line(json.dumps(record).encode()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r["arrays"]["t2m"]["chunks"].append([1, 1]),
+        lambda r: r["arrays"]["t2m"].update(chunks=[]),
+        lambda r: r["arrays"]["t2m"].update(chunks=[None] * len(r["arrays"]["t2m"]["chunks"])),
+        lambda r: r["arrays"]["t2m"].update(stored="0-1000000000"),
+        lambda r: r["arrays"].update(other=r["arrays"].pop("t2m")),
+        lambda r: r.update(field_counts=[1]),
+        lambda r: r.update(field_counts=[0]),
+        lambda r: r.update(field_counts=[2**32 - 1]),
+    ],
+    ids=["a chunk more", "no chunks", "null chunks", "slabs beyond", "another array", "a field", "no field", "many fields"],
+)
+def test_a_record_that_cannot_be_is_told_and_written_anew_where_nothing_is_lost(look, made, store, change):
+    before = chunks_of(store)
+    rewrite_record(store, change)
+    assert "the record of unit 2 does not fit the layout" in look("verify", store, codes=(5,)).out
+    done = look("convert", made[1], store, codes=(3,))  # which lacks fields of run 2
+    assert "its record does not fit the layout, but the sources no longer hold" in done.err
+    assert {p: chunks_of(store)[p] for p in before} == before
+    look("convert", made[0], store, codes=(0,))
+    look("verify", store, codes=(0,))
+    assert {p: chunks_of(store)[p] for p in before} == before
+
+
+def test_status_of_very_many_runs_is_bounded(look, store):
+    def change(v):
+        v["init_time"].update(count=2_000_000)
+        v["schema"].update(count=2_000_000)
+
+    edit(store / RECORDS / "layout.json", change)
+    done = look("status", store, codes=(0,), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)))
+    assert "1800000 earlier init times left out" in done.out
+    assert len(done.out) < 10_000_000
 
 
 @pytest.mark.parametrize("name", ["epoch-999999999-part-0", "epoch-1-part-0", "epoch-000000-part-0", "epoch-000001-part-00"])
@@ -219,3 +267,37 @@ def test_random_damage_of_records_and_metadata_costs_no_stored_chunk(look, made,
             look(*command)
         after = chunks_of(store)
         assert {p: after.get(p) for p in before} == before, (n, path)
+
+
+def link_to_nowhere(path):
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("nothing")
+
+
+@pytest.fixture
+def holes(tmp_path):
+    """A store of others, in which chunks 0 and 2 of 4 are there."""
+    group = zarr.create_group(tmp_path / "holes.zarr")
+    array = group.create_array("a", shape=(4, 4), chunks=(1, 4), dtype="i2", fill_value=-1)
+    array[0] = array[2] = 7
+    return tmp_path / "holes.zarr"
+
+
+@pytest.mark.parametrize("where", ["c", "c/2", "c/2/0"])
+def test_what_a_link_to_nowhere_hides_is_no_fill_value(look, holes, where):
+    assert "-1" in look("get", holes, "a", codes=(0,)).out
+    assert "0 bad, 2 absent" in look("verify", holes, codes=(0,)).out
+    link_to_nowhere(holes / "a" / where)
+    assert "leads nowhere" in look("get", holes, "a", codes=(1,)).err
+    assert "leads nowhere" in look("verify", holes, codes=(5,)).out
+
+
+def test_verify_looks_into_every_shard(look, tmp_path):
+    path = tmp_path / "shards.zarr"
+    array = zarr.create_array(path, shape=(8, 8), shards=(4, 4), chunks=(2, 2), dtype="i4", fill_value=0)
+    array[:4] = 1
+    array[4:, 4:] = 2
+    (path / "c/1/1").write_bytes((path / "c/1/1").read_bytes()[:-1])
+    done = look("verify", path, codes=(5,)).out
+    assert "16 chunks decoded: 4 bad, 1 absent" in done
+    assert "chunk 1/0: absent" in done

@@ -81,7 +81,7 @@ def create_array(
 
     name         within the store, "group/t2m"; "": the store is this array
     shape        lengths of the dimensions
-    dtype        numpy's, str, bytes (variable length), or a name of Zarr's: "float32", "int4"
+    dtype        numpy's, str, bytes (variable length), or as Zarr's metadata say it: "int4", {"name": …, "configuration": …}
     data         an array to store, in place of shape and dtype
     chunks       lengths; "auto": some MiB; None: one chunk
     shards       of objects that hold several chunks each, multiples of chunks; None: each chunk is an object

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -37,6 +38,8 @@ def type_text(dtype):
         return "string"
     if dtype is bytes:
         return "bytes"
+    if isinstance(dtype, Mapping):
+        return json.dumps(dict(dtype))
     if isinstance(dtype, str):
         try:
             dtype = np.dtype(dtype)
@@ -70,9 +73,9 @@ def _fill(value, zarr_format):
         return [_fill(value.real, zarr_format), _fill(value.imag, zarr_format)]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if value is None or isinstance(value, (bool, int, float, str, list)):
+    if value is None or isinstance(value, (bool, int, float, str, list, dict)):
         return value
-    raise TypeError(f"fill_value {value!r}: a number, text, bytes or time")
+    raise TypeError(f"fill_value {value!r}: a number, text, bytes, time, or what Zarr's metadata say")
 
 
 def chunks_for(shape, itemsize):

@@ -16,6 +16,7 @@ UNITS = "Y M W D h m s ms us ns ps fs as".split()
 INTS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 FLOATS = "float16 float32 float64".split()
 REFUSED = "pcodec zfpy zfp lzma jenkins_lookup3 optional".split()  # what squall names and does not read, also behind "numcodecs."
+MEMORY_ORDER = "delta astype fixedscaleoffset quantize packbits vlen-utf8 vlen-bytes".split()
 TEXTS = ["", "a", "Zürich", "🎉", "x" * 40, 'a,b\n"c"']
 
 
@@ -370,6 +371,13 @@ def in_groups(rng, version, path, documents):
     return {**files, "zarr.json": root}
 
 
+def put_files(folder, files):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
 class Case:
     """A case of a number: documents (file → JSON), the values to write, and what features it has."""
 
@@ -381,7 +389,7 @@ class Case:
         self.shape, self.chunks = random_shape(rng)
         if kind.feature == "variable_length_bytes" and not self.shape:
             self.shape, self.chunks = [3], [2]  # zarr-python writes none without a dimension
-        tame = kind.dtype.kind in "iufb" and rng.random() < 0.35
+        tame = kind.dtype.kind in "iufb" and rng.random() < 0.35 and (self.shape or kind.dtype.byteorder != ">")
         documents = (v3_document if self.version == 3 else v2_document)(rng, kind, self.shape, self.chunks, tame)
         self.document = document = next(iter(documents.values()))
         if tame and kind.dtype.kind in "iuf":
@@ -390,12 +398,20 @@ class Case:
         if self.version == 3 and not kind.dtype.names:
             self.values = self.values.astype(kind.dtype.newbyteorder("="))  # the order is the codec's concern
         codecs = document["codecs"] if self.version == 3 else [*(document["filters"] or []), *filter(None, [document["compressor"]])]
-        self.refused = [name for name in codec_names(codecs) if name.removeprefix("numcodecs.") in REFUSED]
+        names = list(codec_names(codecs))
+        self.rectilinear = document.get("chunk_grid", {}).get("name") == "rectilinear"
+        self.refused = [name for name in names if name.removeprefix("numcodecs.") in REFUSED]
+        # these of numcodecs encode in the order of memory, and so zarr-python reads something else than was written to it
+        self.scrambled = "transpose" in names and any(name.removeprefix("numcodecs.") in MEMORY_ORDER for name in names)
         attributes = document["attributes"] if self.version == 3 else dict(documents.get(".zattrs", {}))
         self.dims = tuple(attributes.pop("_ARRAY_DIMENSIONS", document.get("dimension_names", [None] * len(self.shape))))
         self.attributes = attributes
         self.path = rng.choice(["", "", "", "", "t", "a/b/t"])
         self.documents = in_groups(rng, self.version, self.path, documents)
+        # what is written: all, or boxes that leave chunks missing, or partly fill
+        self.empty_chunks = rng.random() < 0.5
+        boxes = [tuple(slice(s.start, s.stop) for s in self.slices()) for _ in range(rng.randint(0, 2))]
+        self.regions = [...] if rng.random() < 0.6 or not self.values.size else [(*box, ...) for box in boxes]
 
     def __str__(self):
         return f"case {self.number}: {json.dumps(self.documents)}"
@@ -403,20 +419,17 @@ class Case:
     def write(self, folder):
         """With zarr-python; returns what it reads back, the whole array, and its fill value."""
         files = {name: cpu.Buffer.from_bytes(json.dumps(document).encode()) for name, document in self.documents.items()}
-        config = {"write_empty_chunks": self.rng.random() < 0.5}
-        array = zarr.open_array(MemoryStore(files), path=self.path, mode="r+", zarr_format=self.version, config=config)
-        if self.rng.random() < 0.6 or not self.values.size:
-            array[...] = self.values
-        else:  # some chunks are missing, some are partly fill
-            for _ in range(self.rng.randint(0, 2)):
-                box = tuple(slice(s.start, s.stop) for s in self.slices())
-                array[(*box, ...)] = self.values[(*box, ...)]
+        array = zarr.open_array(MemoryStore(files), path=self.path, mode="r+", zarr_format=self.version)
+        array = array.with_config({"write_empty_chunks": self.empty_chunks})
+        for region in self.regions:
+            array[region] = self.values[region]
         wanted = np.asarray(array[...], dtype=object if self.kind.feature == "string" else array.dtype)
-        for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.to_bytes())
+        put_files(folder, {name: content.to_bytes() for name, content in files.items()})
         return wanted, array.fill_value
+
+    def put_documents(self, folder):
+        """The array as it is before anything is written to it."""
+        put_files(folder, {name: json.dumps(document).encode() for name, document in self.documents.items()})
 
     def slices(self):
         """A box with steps."""

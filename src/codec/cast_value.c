@@ -67,7 +67,7 @@ static double greatest_float(enum squall_type type)
 
 static bool is_exact(enum squall_type from, enum squall_type to)
 {
-    __int128 least, greatest, to_least, to_greatest;
+    __int128 least = 0, greatest = 0, to_least = 0, to_greatest = 0;
     int bits, to_bits, exponent, to_exponent;
     if (is_whole_type(from))
         sq_number_range(from, &least, &greatest);
@@ -86,7 +86,7 @@ static bool is_exact(enum squall_type from, enum squall_type to)
 
 static bool read_value(enum squall_type type, const struct sq_json *v, struct value *ret)
 {
-    __int128 least, greatest;
+    __int128 least = 0, greatest = 0;
     int64_t number = 0;
     uint64_t natural = 0;
     *ret = (struct value){.is_whole = is_whole_type(type)};
@@ -234,7 +234,7 @@ static double rounded_whole(enum rounding rounding, double value)
 /* false: there is no such whole number */
 static bool whole_of(enum squall_type type, const struct sq_stage *stage, const struct value *v, __int128 *ret)
 {
-    __int128 least, greatest, whole = v->whole;
+    __int128 least = 0, greatest = 0, whole = v->whole;
     int beyond = stage->value[OPTION_OUT_OF_RANGE];
     sq_number_range(type, &least, &greatest);
     if (!v->is_whole) {

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include <assert.h>
 #include <string.h>
 
 /* What a chunk of unknown size may decode to: more is no chunk that anyone wrote on purpose. */
@@ -109,6 +110,7 @@ static int decode_exactly(const struct sq_stage *stage, struct sq_codec_scratch 
                           size_t src_size, uint8_t *dst, size_t dst_size, struct squall_error *err)
 {
     size_t got = 0;
+    assert(stage->ops->decode);
     if (stage->ops->kind == SQ_STAGE_ARRAY && src_size != stage->ops->bound(stage, dst_size))
         return wrong_size("bytes", src_size, stage->ops->bound(stage, dst_size), err);
     int status = stage->ops->decode(stage, scratch, threads, src, src_size, dst, dst_size, &got, err);
@@ -126,6 +128,7 @@ static int decode_growing(const struct sq_stage *stage, struct sq_codec_scratch 
     size_t guess = most != SIZE_MAX ? most : src_size * 4 + 256;
     size_t limit = most != SIZE_MAX ? 2 * most + SLACK_BYTES : unknown_limit_bytes;
     size_t room = told > guess ? told : guess;
+    assert(stage->ops->decode);
     for (;;) {
         if (room > limit)
             room = limit;

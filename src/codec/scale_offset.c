@@ -16,7 +16,7 @@ static int read_constant(const struct sq_json *configuration, const char *key, e
                          __int128 *ret_whole, struct squall_error *err)
 {
     const struct sq_json *v = sq_json_get(configuration, key);
-    __int128 least, greatest;
+    __int128 least = 0, greatest = 0;
     bool is_whole = sq_number_kind_of(type) == SQ_SIGNED || sq_number_kind_of(type) == SQ_UNSIGNED;
     int64_t number;
     uint64_t natural;
@@ -87,7 +87,7 @@ static void work_on_floats(const struct scale_offset *s, union sq_numbers *numbe
 
 static int work_on_wholes(const struct scale_offset *s, union sq_numbers *numbers, size_t count, bool decoding, struct squall_error *err)
 {
-    __int128 least, greatest;
+    __int128 least = 0, greatest = 0;
     bool is_signed = sq_number_kind_of(s->type) == SQ_SIGNED;
     sq_number_range(s->type, &least, &greatest);
     for (size_t n = 0; n < count; n++) {

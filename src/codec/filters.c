@@ -130,9 +130,9 @@ static void sum_up(enum squall_type type, union sq_numbers *numbers, size_t coun
     switch (sq_number_kind_of(type)) {
     case SQ_SINGLE:
         for (size_t n = 0; n < count; n++) {
-            union sq_numbers one = {.f = {carry->f[0] + numbers->f[n]}};
-            sq_numbers_round(type, &one, 1);
-            numbers->f[n] = carry->f[0] = one.f[0];
+            carry->f[0] += numbers->f[n];
+            sq_numbers_round(type, carry, 1);
+            numbers->f[n] = carry->f[0];
         }
         break;
     case SQ_DOUBLE:

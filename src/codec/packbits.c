@@ -13,6 +13,26 @@ static int wrong_padding(size_t said, size_t padding, struct squall_error *err)
                     padding);
 }
 
+/* Eight bools from a byte, the first one its highest or its lowest bit; dst takes `count` of them. */
+static void spread(uint8_t byte, bool highest_first, uint8_t *dst, size_t count)
+{
+    const uint64_t ones = 0x0101010101010101;
+    uint64_t each = byte * ones & (highest_first ? 0x0102040810204080 : 0x8040201008040201); /* a bit of its own to every byte */
+    uint64_t bools = (each + 0x7f * ones) >> 7 & ones;
+    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+        bools = __builtin_bswap64(bools);
+    memcpy(dst, &bools, count);
+}
+
+static void spread_all(const uint8_t *src, bool highest_first, uint8_t *dst, size_t count)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        spread(src[i / 8], highest_first, dst + i, 8);
+    if (i < count)
+        spread(src[i / 8], highest_first, dst + i, count - i);
+}
+
 /* ---- numcodecs ---------------------------------------------------------------------------------------------------------------------- */
 
 static int bind_bools(struct sq_stage *stage, const struct sq_json *configuration, struct sq_stage_array *array, struct squall_error *err)
@@ -44,8 +64,7 @@ static int decode_bools(const struct sq_stage *stage, struct sq_codec_scratch *s
         return SQ_STAGE_NO_ROOM;
     if (src[0] != (8 - capacity % 8) % 8)
         return wrong_padding(src[0], (8 - capacity % 8) % 8, err);
-    for (size_t i = 0; i < capacity; i++)
-        dst[i] = src[1 + i / 8] >> (7 - i % 8) & 1;
+    spread_all(src + 1, true, dst, capacity);
     *ret_size = capacity;
     return 0;
 }
@@ -183,13 +202,17 @@ static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch
     if (said != PADDING_NONE && src[said == PADDING_FIRST_BYTE ? 0 : src_size - 1] != padding)
         return wrong_padding(src[said == PADDING_FIRST_BYTE ? 0 : src_size - 1], padding, err);
     src += said == PADDING_FIRST_BYTE;
+    *ret_size = capacity;
+    if (width == 1 && bits == 1 && first == 0 && !stage->value[IS_SIGNED]) {
+        spread_all(src, false, dst, capacity);
+        return 0;
+    }
     for (size_t i = 0; i < capacity / width; i++) {
         uint64_t x = take_bits(src, i * bits, bits) << first;
         if (stage->value[IS_SIGNED] && bits + first < 64 && x >> (bits + first - 1) & 1)
             x |= ~UINT64_C(0) << (bits + first);
         store(x, dst + i * width, width);
     }
-    *ret_size = capacity;
     return 0;
 }
 

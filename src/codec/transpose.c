@@ -1,7 +1,7 @@
 /*
  * transpose: the chunk with its dimensions in another order; v2's order F is the one that reverses them. Dimensions of length 1 are
  * left out and those that stay neighbours are taken together, so that most permutations become one of two dimensions
- * or a copy of long rows. Two dimensions go in square tiles that stay in the first-level cache.
+ * or a copy of long rows. Two dimensions go in square tiles of a cache line each way.
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -114,46 +114,69 @@ static void tell(const struct sq_stage *stage, struct sq_text *out)
 
 /* ---- moving ----------------------------------------------------------------------------------------------------------------------- */
 
-enum { TILE = 16 };
+enum { LINE_BYTES = 64 };
 
 struct plane {
     size_t rows, columns; /* columns are neighbours in dst */
     size_t src_row, src_column, dst_row, dst_column;
 };
 
-#define MOVE_TILES(width)                                                                                                                  \
-    for (size_t r0 = 0; r0 < m->rows; r0 += TILE)                                                                                          \
-        for (size_t c0 = 0; c0 < m->columns; c0 += TILE)                                                                                   \
-            for (size_t r = r0; r < m->rows && r < r0 + TILE; r++)                                                                         \
-                for (size_t c = c0; c < m->columns && c < c0 + TILE; c++)                                                                  \
-                    memcpy(dst + r * m->dst_row + c * m->dst_column, src + r * m->src_row + c * m->src_column, width);
-
-static void move_plane(const struct plane *m, size_t width, const uint8_t *src, uint8_t *dst)
+/* Any strides, any element. */
+static void move_elements(const struct plane *m, size_t width, const uint8_t *src, uint8_t *dst)
 {
-    if (m->src_column == width && m->dst_column == width) {
-        for (size_t r = 0; r < m->rows; r++)
-            memcpy(dst + r * m->dst_row, src + r * m->src_row, m->columns * width);
+    for (size_t r = 0; r < m->rows; r++)
+        for (size_t c = 0; c < m->columns; c++)
+            memcpy(dst + r * m->dst_row + c * m->dst_column, src + r * m->src_row + c * m->src_column, width);
+}
+
+/*
+ * Where rows are neighbours in src and columns in dst: tiles of a cache line either way go through a buffer, so that each line of memory
+ * is touched once.
+ */
+static inline __attribute__((always_inline)) void move_tiles(const struct plane *m, const size_t width, const uint8_t *src, uint8_t *dst)
+{
+    const size_t tile = LINE_BYTES / width;
+    uint8_t buffer[LINE_BYTES * LINE_BYTES];
+    size_t r = 0;
+    for (; r + tile <= m->rows; r += tile) {
+        size_t c = 0;
+        for (; c + tile <= m->columns; c += tile) {
+            for (size_t k = 0; k < tile; k++)
+                memcpy(buffer + k * LINE_BYTES, src + r * width + (c + k) * m->src_column, LINE_BYTES);
+            for (size_t k = 0; k < tile; k++)
+                for (size_t n = 0; n < tile; n++)
+                    memcpy(dst + (r + k) * m->dst_row + (c + n) * width, buffer + n * LINE_BYTES + k * width, width);
+        }
+        const struct plane right = {tile, m->columns - c, width, m->src_column, m->dst_row, width};
+        move_elements(&right, width, src + r * width + c * m->src_column, dst + r * m->dst_row + c * width);
+    }
+    const struct plane below = {m->rows - r, m->columns, width, m->src_column, m->dst_row, width};
+    move_elements(&below, width, src + r * width, dst + r * m->dst_row);
+}
+
+static void move_plane(const struct plane *plane, size_t width, const uint8_t *src, uint8_t *dst)
+{
+    struct plane m = *plane;
+    if (m.src_column == width && m.dst_column == width) {
+        for (size_t r = 0; r < m.rows; r++)
+            memcpy(dst + r * m.dst_row, src + r * m.src_row, m.columns * width);
         return;
     }
-    switch (width) {
-    case 1:
-        MOVE_TILES(1)
-        break;
-    case 2:
-        MOVE_TILES(2)
-        break;
-    case 4:
-        MOVE_TILES(4)
-        break;
-    case 8:
-        MOVE_TILES(8)
-        break;
-    case 16:
-        MOVE_TILES(16)
-        break;
-    default:
-        MOVE_TILES(width)
-    }
+    if (m.dst_row == width) /* columns are to be the neighbours in dst */
+        m = (struct plane){m.columns, m.rows, m.src_column, m.src_row, m.dst_column, m.dst_row};
+    bool tiles = m.src_row == width && m.dst_column == width;
+    if (tiles && width == 1)
+        move_tiles(&m, 1, src, dst);
+    else if (tiles && width == 2)
+        move_tiles(&m, 2, src, dst);
+    else if (tiles && width == 4)
+        move_tiles(&m, 4, src, dst);
+    else if (tiles && width == 8)
+        move_tiles(&m, 8, src, dst);
+    else if (tiles && width == 16)
+        move_tiles(&m, 16, src, dst);
+    else
+        move_elements(&m, width, src, dst);
 }
 
 /* The two dimensions that make a plane: the last of one side, and the last of the other, which is the one before where they agree. */

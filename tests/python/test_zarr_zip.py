@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import pickle
+import struct
 import subprocess
 import sys
 import zipfile
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import squall
 import zarr
+from conftest import BUILD
 from zarr.codecs import BloscCodec, GzipCodec
 from zarr.storage import ZipStore
 
@@ -276,3 +278,42 @@ def test_the_command_reads_archives(tmp_path, squall):
     assert "zarr v3, 1 array" in squall("info", path).out
     assert [row["name"] for row in json.loads(squall("ls", "--json", path).out)] == ["a"]
     assert squall("get", path, "a").out.splitlines()[-1] == "7,5,47"
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_archive_may_be_one_array(tmp_path, version):
+    path = tmp_path / "cube.zip"
+    store = ZipStore(path, mode="w")
+    zarr.create_array(store, shape=SHAPE, chunks=(4, 3, 5), dtype="f4", zarr_format=version)[...] = numbers()
+    store.close()
+    np.testing.assert_array_equal(squall.open_array(path)[...], numbers())
+
+
+def test_a_part_of_a_shard_costs_only_that_part(tmp_path):
+    path = tmp_path / "cube.zip"
+    store = ZipStore(path, mode="w")
+    values = np.random.default_rng(0).random((64, 64, 256)).astype("f4")
+    zarr.create_array(store, shape=values.shape, chunks=(8, 8, 64), shards=values.shape, dtype="f4", compressors=None)[...] = values
+    store.close()
+    array = squall.open_array(path)
+    read = """if True:
+        import sys, squall
+        array = squall.open_array(sys.argv[1])
+        before = int(open("/proc/self/io").read().split()[1])
+        assert array[9, 9, 70] != 0
+        print(int(open("/proc/self/io").read().split()[1]) - before)
+    """
+    out = subprocess.run([sys.executable, "-c", read, str(path)], capture_output=True, text=True, check=True).stdout
+    assert int(out) < 64 << 10 < path.stat().st_size / 50
+    np.testing.assert_array_equal(array[9, 9, 60:70], values[9, 9, 60:70])
+
+
+def test_a_lie_about_the_directory_costs_no_memory(tmp_path):
+    path, total = tmp_path / "x.zip", 3 << 30
+    with open(path, "wb") as file:  # sparse: nothing but a beginning and an end
+        file.write(b"PK\x03\x04")
+        file.seek(total - 22)
+        file.write(struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, 65535, 65535, total - 22 - 4, 4, 0))
+    limited = f"ulimit -v {1 << 20}; exec {BUILD / 'squall'} info {path}"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True)
+    assert done.returncode == 1 and "no member's row where one should be" in done.stderr

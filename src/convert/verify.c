@@ -322,8 +322,11 @@ static int is_absent(const struct decoding *d, const uint64_t *stored, bool *ret
     struct sq_location where = {0};
     enum sq_file_kind kind = SQ_FILE_REGULAR;
     const struct sq_array_ops *ops = d->array->ops;
-    SQ_TRY(ops->locate(d->array, stored, &where, err));
-    SQ_CLEANUP_FREE char *path = where.path;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    int status = ops->locate(d->array, stored, &where, &reason);
+    if (status == SQUALL_ENOMEM)
+        return sq_error(err, status, "%s", reason.message);
+    SQ_CLEANUP_FREE char *path = where.path; /* NULL of a chunk that cannot be located: reading it tells why */
     *ret = where.state == SQ_CHUNK_MISSING || (path && !where.source && !sq_file_stat(path, &kind, NULL, NULL) && kind == SQ_FILE_NONE &&
                                                !(ops->absent && ops->absent(d->array, &where, NULL)));
     return 0;
@@ -341,7 +344,7 @@ static int decode_task(void *user, size_t index, unsigned worker, struct squall_
     struct decoding *d = user;
     uint64_t chunk[SQUALL_RANK_MAX], stored[SQUALL_RANK_MAX];
     size_t rest = index, order = d->first_order + index;
-    bool absent, first = true; /* of those that are stored with it */
+    bool absent = false, first = true; /* of those that are stored with it */
     if (sq_cancelled(d->v->ctx))
         return sq_error(err, SQUALL_ECANCELLED, "stopped");
     for (unsigned i = d->info.rank; i-- > 0;) {

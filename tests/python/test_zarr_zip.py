@@ -280,6 +280,20 @@ def test_the_command_reads_archives(tmp_path, squall):
     assert squall("get", path, "a").out.splitlines()[-1] == "7,5,47"
 
 
+def test_verify_decodes_what_is_in_an_archive(tmp_path, squall):
+    def spoil(info, data):
+        if info.filename == "a/c/0/0":
+            info.compress_type = zipfile.ZIP_LZMA
+        return info, data
+
+    path = one_array(tmp_path / "x.zip", GzipCodec())
+    assert "2 chunks decoded: 0 bad, 0 absent" in squall("verify", path).out
+    told = squall("verify", rewrite(path, spoil), check=False)
+    assert told.code == 5 and "chunk 0/0" in told.out and "neither stored nor deflated" in told.out
+    rewrite(path, lambda info, data: None if info.filename == "a/c/0/0" else (info, data))
+    assert "2 chunks decoded: 0 bad, 1 absent" in squall("verify", path, check=False).out
+
+
 @pytest.mark.parametrize("version", [2, 3])
 def test_an_archive_may_be_one_array(tmp_path, version):
     path = tmp_path / "cube.zip"

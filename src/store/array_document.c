@@ -49,7 +49,7 @@ static struct sq_json *extension(const char *name, struct sq_json *configuration
     return NULL;
 }
 
-static struct sq_json *configured(const char *name, const char *key, struct sq_json *value)
+struct sq_json *sq_extension_json(const char *name, const char *key, struct sq_json *value)
 {
     struct sq_json *configuration = sq_json_new_object();
     if (sq_json_set(configuration, key, value)) {
@@ -97,7 +97,7 @@ static int parametric_v3(const char *numpy, struct sq_json **ret, struct squall_
     struct sq_json *made = NULL;
     if (!status && (t.dtype.type == SQUALL_RAW || t.dtype.type == SQUALL_TEXT)) {
         const char *name = *code == 'S' ? "null_terminated_bytes" : *code == 'U' ? "fixed_length_utf32" : "raw_bytes";
-        made = configured(name, "length_bytes", sq_json_new_uint(bytes));
+        made = sq_extension_json(name, "length_bytes", sq_json_new_uint(bytes));
     } else if (!status) {
         char *letters = NULL;
         uint64_t scale = unit && unit[1] >= '0' && unit[1] <= '9' ? strtoull(unit + 1, &letters, 10) : 1;
@@ -141,7 +141,7 @@ static int structure_v3(const struct sq_json *fields, struct sq_json **ret, stru
     }
     if (failed)
         return sq_error_memory(err, 1);
-    *ret = configured("structured", "fields", list);
+    *ret = sq_extension_json("structured", "fields", list);
     list = NULL;
     return *ret ? 0 : sq_error_memory(err, 1);
 }
@@ -256,7 +256,7 @@ static bool needs_order(const struct sq_zarr_type *t)
 
 static struct sq_json *serializer(const struct sq_zarr_type *t)
 {
-    return needs_order(t) && !sq_type_is_variable(t->dtype.type) ? configured("bytes", "endian", sq_json_new_string("little"))
+    return needs_order(t) && !sq_type_is_variable(t->dtype.type) ? sq_extension_json("bytes", "endian", sq_json_new_string("little"))
                                                                  : extension(serializer_name(t), NULL);
 }
 
@@ -446,7 +446,29 @@ static struct sq_json *json_of_dims(unsigned rank, const char *const *dims, bool
 static struct sq_json *key_encoding(const struct squall_array_spec *spec)
 {
     const char separator[] = {spec->separator ? spec->separator : spec->v2_keys ? '.' : '/', 0};
-    return configured(spec->v2_keys ? "v2" : "default", "separator", sq_json_new_string(separator));
+    return sq_extension_json(spec->v2_keys ? "v2" : "default", "separator", sq_json_new_string(separator));
+}
+
+int sq_array_document_v3(const struct sq_array_parts *p, struct sq_json **ret, struct squall_error *err)
+{
+    struct sq_json *v = sq_json_new_object();
+    int failed = sq_json_set_int(v, "zarr_format", 3);
+    failed |= sq_json_set_string(v, "node_type", "array");
+    failed |= sq_json_set(v, "shape", json_of_lengths(p->rank, p->shape));
+    failed |= sq_json_set(v, "data_type", sq_json_share(p->type));
+    failed |= sq_json_set(v, "chunk_grid", sq_extension_json("regular", "chunk_shape", json_of_lengths(p->rank, p->chunks)));
+    failed |= sq_json_set(v, "chunk_key_encoding", sq_json_share(p->key_encoding));
+    failed |= sq_json_set(v, "fill_value", sq_json_share(p->fill_value));
+    failed |= sq_json_set(v, "codecs", sq_json_share(p->codecs));
+    failed |= sq_json_set(v, "attributes", p->attributes ? sq_json_share(p->attributes) : sq_json_new_object());
+    if (p->dims)
+        failed |= sq_json_set(v, "dimension_names", json_of_dims(p->rank, p->dims, true));
+    if (failed) {
+        sq_json_free(v);
+        return sq_error_memory(err, 1);
+    }
+    *ret = v;
+    return 0;
 }
 
 static int make_v3(const struct array_making *m, struct sq_node *node, struct squall_error *err)
@@ -458,20 +480,19 @@ static int make_v3(const struct array_making *m, struct sq_node *node, struct sq
     SQ_TRY(fill_json(m, &fill, err));
     SQ_TRY(codecs_v3(m, &codecs, err));
     SQ_TRY(attributes_json(spec->attributes, &attributes, err));
-    struct sq_json *v = node->document = sq_json_new_object();
-    int failed = sq_json_set_int(v, "zarr_format", 3);
-    failed |= sq_json_set_string(v, "node_type", "array");
-    failed |= sq_json_set(v, "shape", json_of_lengths(spec->rank, spec->shape));
-    failed |= sq_json_set(v, "data_type", sq_json_share(m->type_json));
-    failed |= sq_json_set(v, "chunk_grid",
-                          configured("regular", "chunk_shape", json_of_lengths(spec->rank, spec->shards ? spec->shards : m->chunks)));
-    failed |= sq_json_set(v, "chunk_key_encoding", key_encoding(spec));
-    failed |= sq_json_set(v, "fill_value", sq_json_share(fill));
-    failed |= sq_json_set(v, "codecs", sq_json_share(codecs));
-    failed |= sq_json_set(v, "attributes", sq_json_share(attributes));
-    if (spec->dims)
-        failed |= sq_json_set(v, "dimension_names", json_of_dims(spec->rank, spec->dims, true));
-    return failed ? sq_error_memory(err, 1) : 0;
+    SQ_CLEANUP_JSON struct sq_json *keys = key_encoding(spec);
+    const struct sq_array_parts parts = {
+        .rank = spec->rank,
+        .shape = spec->shape,
+        .chunks = spec->shards ? spec->shards : m->chunks,
+        .type = m->type_json,
+        .key_encoding = keys,
+        .fill_value = fill,
+        .codecs = codecs,
+        .attributes = attributes,
+        .dims = spec->dims,
+    };
+    return sq_array_document_v3(&parts, &node->document, err);
 }
 
 static int make_v2(const struct array_making *m, const char *object_filter, struct sq_node *node, struct squall_error *err)

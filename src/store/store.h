@@ -42,6 +42,19 @@ int sq_node_forget(const char *folder, const struct squall_store_options *option
 void sq_node_done(struct sq_node *node);
 #define SQ_CLEANUP_NODE __attribute__((cleanup(sq_node_done)))
 
+/* What a v3 array's document is made of; values are shared, not taken. */
+struct sq_array_parts {
+    unsigned rank;
+    const uint64_t *shape, *chunks; /* chunks: the outer ones */
+    const struct sq_json *type, *key_encoding, *fill_value, *codecs;
+    const struct sq_json *attributes; /* NULL: none */
+    const char *const *dims;          /* NULL: no dimension has a name */
+};
+/* A part that is NULL was out of memory. */
+int sq_array_document_v3(const struct sq_array_parts *parts, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
+/* {"name": name, "configuration": {key: value}}, as v3 writes every extension. Takes the value; NULL: out of memory. */
+struct sq_json *sq_extension_json(const char *name, const char *key, struct sq_json *value);
+
 /* An array's documents from what is wanted, checked by reading them; version is 2 or 3. *ret: sq_node_done. */
 int sq_node_of_spec(const struct squall_array_spec *spec, int version, struct sq_node *ret, struct squall_error *err) SQUALL_CHECK;
 

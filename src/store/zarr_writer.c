@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "engine/scatter.h"
 #include "format/zarr/fill.h"
+#include "store/store.h"
 #include "sys/file.h"
 #include <inttypes.h>
 #include <string.h>
@@ -38,41 +39,6 @@ static int check_array(const struct sq_store_array *a, struct squall_error *err)
     return fits ? 0 : sq_error(err, SQUALL_EINVAL, "array %s: its fill value is no %s", a->name, sq_type_name(a->type));
 }
 
-static struct sq_json *json_of_lengths(unsigned rank, const uint64_t *lengths)
-{
-    struct sq_json *list = sq_json_new_array();
-    for (unsigned d = 0; list && d < rank; d++)
-        if (sq_json_append(list, sq_json_new_uint(lengths[d]))) {
-            sq_json_free(list);
-            return NULL;
-        }
-    return list;
-}
-
-static struct sq_json *json_of_dims(unsigned rank, const char *const *dims)
-{
-    struct sq_json *list = sq_json_new_array();
-    for (unsigned d = 0; list && d < rank; d++)
-        if (sq_json_append(list, dims[d][0] ? sq_json_new_string(dims[d]) : sq_json_new_null())) {
-            sq_json_free(list);
-            return NULL;
-        }
-    return list;
-}
-
-/* {"name": name, "configuration": {key: value}}, as Zarr v3 writes every extension point. Takes the value. */
-static struct sq_json *named(const char *name, const char *key, struct sq_json *value)
-{
-    struct sq_json *outer = sq_json_new_object(), *configuration = sq_json_new_object();
-    int failed = sq_json_set(configuration, key, value);
-    failed |= sq_json_set_string(outer, "name", name);
-    failed |= sq_json_set(outer, "configuration", configuration);
-    if (!failed)
-        return outer;
-    sq_json_free(outer);
-    return NULL;
-}
-
 static struct sq_json *default_fill(enum squall_type type)
 {
     if (type == SQUALL_STRING)
@@ -85,23 +51,24 @@ static struct sq_json *default_fill(enum squall_type type)
 int sq_store_array_json(const struct sq_store_array *a, struct sq_json **ret, struct squall_error *err)
 {
     SQ_TRY(check_array(a, err));
-    struct sq_json *v = sq_json_new_object();
-    int failed = sq_json_set_int(v, "zarr_format", 3);
-    failed |= sq_json_set_string(v, "node_type", "array");
-    failed |= sq_json_set(v, "shape", json_of_lengths(a->rank, a->shape));
-    failed |= sq_json_set_string(v, "data_type", sq_type_name(a->type));
-    failed |= sq_json_set(v, "chunk_grid", named("regular", "chunk_shape", json_of_lengths(a->rank, a->chunks)));
-    failed |= sq_json_set(v, "chunk_key_encoding", named("default", "separator", sq_json_new_string("/")));
-    failed |= sq_json_set(v, "fill_value", a->fill_value ? sq_json_copy(a->fill_value) : default_fill(a->type));
-    failed |= sq_json_set(v, "codecs", sq_codec_chain_json_v3(a->codecs));
-    failed |= sq_json_set(v, "attributes", a->attributes ? sq_json_copy(a->attributes) : sq_json_new_object());
-    failed |= sq_json_set(v, "dimension_names", json_of_dims(a->rank, a->dims));
-    if (failed) {
-        sq_json_free(v);
+    SQ_CLEANUP_JSON struct sq_json *type = sq_json_new_string(sq_type_name(a->type)), *codecs = sq_codec_chain_json_v3(a->codecs);
+    SQ_CLEANUP_JSON struct sq_json *fill = a->fill_value ? sq_json_copy(a->fill_value) : default_fill(a->type);
+    SQ_CLEANUP_JSON struct sq_json *keys = sq_extension_json("default", "separator", sq_json_new_string("/"));
+    SQ_CLEANUP_JSON struct sq_json *attributes = a->attributes ? sq_json_copy(a->attributes) : sq_json_new_object();
+    if (!attributes)
         return sq_error_memory(err, sizeof(void *));
-    }
-    *ret = v;
-    return 0;
+    const struct sq_array_parts parts = {
+        .rank = a->rank,
+        .shape = a->shape,
+        .chunks = a->chunks,
+        .type = type,
+        .key_encoding = keys,
+        .fill_value = fill,
+        .codecs = codecs,
+        .attributes = attributes,
+        .dims = a->dims,
+    };
+    return sq_array_document_v3(&parts, ret, err);
 }
 
 /* The root group. Every array's document goes into `consolidated`, by reference. */

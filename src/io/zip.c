@@ -401,15 +401,14 @@ static void sort_members(struct sq_zip *zip, uint64_t directory_at)
 
 /* ---- what is refused ---------------------------------------------------------------------------------------------------------------- */
 
-/* A name as it can be shown: of bytes that would move a terminal's cursor, "?" is. */
+/* As messages tell it. */
 static char *shown_name(const struct sq_zip *zip, const struct member *m)
 {
     enum { SHOWN_BYTES = 300 };
     size_t length = m->name_length < SHOWN_BYTES ? m->name_length : SHOWN_BYTES;
     char *name = sq_strndup(zip->names + m->name_at, length);
-    for (char *c = name; c && *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
+    if (name)
+        sq_text_make_visible(name);
     return name;
 }
 

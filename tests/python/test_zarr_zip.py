@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import pickle
+import shutil
 import struct
 import subprocess
 import sys
@@ -331,3 +332,25 @@ def test_a_lie_about_the_directory_costs_no_memory(tmp_path):
     limited = f"ulimit -v {1 << 20}; exec {BUILD / 'squall'} info {path}"
     done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True)
     assert done.returncode == 1 and "no member's row where one should be" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "zip -q -0 -r ../x.zip .",
+        "zip -q -9 -r ../x.zip .",
+        "zip -q -r - . | cat > ../x.zip",
+        "zip -q -fz -0 -r ../x.zip .",
+        "jar cf ../x.zip *",
+    ],
+)
+def test_archives_of_other_programs_read_equal(tmp_path, command):
+    if not shutil.which(command.split()[0]):
+        pytest.skip(f"{command.split()[0]} is not there")
+    with zipfile.ZipFile(make(tmp_path / "by_python.zip")) as archive:
+        archive.extractall(tmp_path / "store")
+    subprocess.run(command, shell=True, cwd=tmp_path / "store", check=True)
+    ours, expected = squall.open(tmp_path / "x.zip"), squall.open(tmp_path / "store")
+    assert not ours.problems
+    for name in ["plain", "below/blosc", "below/deeper/big", "part", "sharded", "sharded_plain", "gzip", "scalar"]:
+        np.testing.assert_array_equal(ours[name][...], expected[name][...])

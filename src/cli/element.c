@@ -288,6 +288,10 @@ static void print_hex(FILE *out, const unsigned char *bytes, size_t count, enum 
 /* Bytes that are ASCII are a text: most are names. Others are shown in hexadecimal. */
 static void print_bytes(FILE *out, const unsigned char *bytes, size_t count, enum element_form form)
 {
+    if (count == 0) {
+        print_text(out, "", form);
+        return;
+    }
     bool is_text = true;
     for (size_t i = 0; i < count; i++)
         is_text = is_text && bytes[i] >= 0x20 && bytes[i] < 0x7f;

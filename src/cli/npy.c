@@ -103,7 +103,8 @@ static bool write_bytes(FILE *f, unsigned rank, const uint64_t *shape, const str
     if (!write_header(f, descr, rank, shape))
         return false;
     for (size_t i = 0; i < count; i++) {
-        fwrite(elements[i].data, 1, elements[i].size_bytes, f);
+        if (elements[i].size_bytes > 0)
+            fwrite(elements[i].data, 1, elements[i].size_bytes, f);
         for (size_t k = elements[i].size_bytes; k < widest; k++)
             fputc(0, f);
     }

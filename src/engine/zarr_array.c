@@ -109,6 +109,8 @@ static int bind_own(const struct squall_array *a, uint64_t number, struct sq_cod
     bool same = true;
     for (unsigned d = a->info.rank; d-- > 0;) {
         const uint64_t count = sq_axis_count(&a->grid[d]);
+        if (count == 0)
+            return 0; /* an array without elements has no chunks */
         shape[d] = sq_axis_extent(&a->grid[d], number % count);
         same = same && shape[d] == z->chunks[d];
         number /= count;

@@ -1,6 +1,7 @@
 /* See chunk_cache.h. Some dozens of entries, looked through one after the other. */
 #include "engine/chunk_cache.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -126,11 +127,21 @@ static struct entry *make_room(struct sq_chunk_cache *c, size_t capacity, void *
     return place;
 }
 
+/*
+ * A file that was written a moment ago may yet be replaced by one with its inode and its size, and within one tick of the file system's clock: nothing
+ * would tell the two apart. Its reader has it open, so that the other one gets a later time than now.
+ */
+static bool is_settled(const struct sq_file_identity *file)
+{
+    static const int64_t TICKS_NS = 30 * 1000 * 1000; /* Linux: at most 10 ms each */
+    return sq_clock_now_ns() - file->mtime_ns > TICKS_NS;
+}
+
 void sq_chunk_cache_give(struct sq_chunk_cache *c, const struct sq_cache_key *key, size_t size_bytes, void **buffer, size_t *capacity)
 {
     void *spare = NULL;
     size_t spare_capacity = 0;
-    if (!c || *capacity > c->limit_bytes || !try_enter(c))
+    if (!c || *capacity > c->limit_bytes || !is_settled(&key->file) || !try_enter(c))
         return;
     struct entry *place = find(c, key) ? NULL : make_room(c, *capacity, &spare, &spare_capacity);
     if (place) {

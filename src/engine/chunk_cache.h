@@ -26,7 +26,7 @@ const void *sq_chunk_cache_pin(struct sq_chunk_cache *cache, const struct sq_cac
 void sq_chunk_cache_unpin(struct sq_chunk_cache *cache, const void *data);
 /*
  * Keep *buffer (sq_pages_alloc'ed, *capacity bytes), which holds size_bytes of key's. It is the cache's then, and the caller has
- * another one instead, of any size, or none (NULL, 0). Where the cache does not take it, nothing changes.
+ * another one instead, of any size, or none (NULL, 0). Where the cache does not take it, nothing changes. The file is still open.
  */
 void sq_chunk_cache_give(struct sq_chunk_cache *cache, const struct sq_cache_key *key, size_t size_bytes, void **buffer, size_t *capacity);
 

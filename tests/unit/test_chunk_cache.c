@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "engine/chunk_cache.h"
+#include "sys/clock.h"
 #include "sys/pool.h"
 #include <string.h>
 
@@ -86,6 +87,21 @@ static void another_file_or_decoding_is_not_found(void **state)
     sq_chunk_cache_free(cache);
 }
 
+static void what_was_written_a_moment_ago_is_not_kept(void **state)
+{
+    (void)state;
+    struct sq_chunk_cache *cache = sq_chunk_cache_new(LIMIT);
+    size_t capacity = PAGE;
+    void *page = sq_pages_alloc(PAGE), *given = page;
+    struct sq_cache_key key = key_of(1);
+    key.file.mtime_ns = sq_clock_now_ns();
+    sq_chunk_cache_give(cache, &key, PAGE, &given, &capacity);
+    assert_ptr_equal(given, page);
+    assert_null(sq_chunk_cache_pin(cache, &key, PAGE));
+    sq_pages_free(page, PAGE);
+    sq_chunk_cache_free(cache);
+}
+
 static void what_is_larger_than_the_cache_stays_the_givers(void **state)
 {
     (void)state;
@@ -121,11 +137,9 @@ static void threads_share_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_used_longest_ago_goes_first),
-        cmocka_unit_test(what_a_reader_holds_stays),
-        cmocka_unit_test(another_file_or_decoding_is_not_found),
-        cmocka_unit_test(what_is_larger_than_the_cache_stays_the_givers),
-        cmocka_unit_test(threads_share_it),
+        cmocka_unit_test(what_was_used_longest_ago_goes_first),           cmocka_unit_test(what_a_reader_holds_stays),
+        cmocka_unit_test(another_file_or_decoding_is_not_found),          cmocka_unit_test(what_was_written_a_moment_ago_is_not_kept),
+        cmocka_unit_test(what_is_larger_than_the_cache_stays_the_givers), cmocka_unit_test(threads_share_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,19 @@ def test_a_converted_box_has_the_mean_that_xarray_gives(archive, tmp_path):
     assert float(done.stdout.split()[2]) == pytest.approx(wanted, rel=1e-5)
 
 
+def test_fields_written_from_threads_are_all_there(tmp_path):
+    import numpy as np
+    import zarr
+
+    store = tmp_path / "store.zarr"
+    done = run("write_regions", store)
+    assert done.returncode == 0, done.stderr
+    got = zarr.open_group(store, mode="r")["t2m"][...]
+    step, y, x = np.ogrid[0:24, 0:90, 0:180]
+    wanted = 288 - 40 * np.cos(np.pi * y / 90) + 5 * np.sin(np.pi * (x + 7 * step) / 180)
+    np.testing.assert_allclose(got, wanted, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", ["list_fields", "read_box", "convert_archive"])
 def test_a_mistake_is_told_in_one_line(name):
     done = run(name, "/no/such/path", "/no/such/store")

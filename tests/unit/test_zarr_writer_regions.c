@@ -225,6 +225,104 @@ static void files_are_the_same_for_any_number_of_threads(void **state)
     }
 }
 
+/* Chunks of the array, one after the other in an order of its own; every fourth is this process's. */
+static int write_chunks_of(unsigned process, const char *path, const int32_t *values)
+{
+    enum { CHUNKS = 3 * 5 };
+    const struct squall_store_options options = {.aligned_only = 1};
+    const struct squall_context_options one = {.threads = 1};
+    squall_context *own = NULL;
+    squall_dataset *ds = NULL;
+    if (squall_context_new(&one, &own, NULL) || squall_store_open(own, path, &options, &ds, NULL))
+        return 1;
+    int status = 0;
+    for (unsigned i = 0; i < CHUNKS && !status; i++) {
+        unsigned chunk = (i * 7 + process * 4) % CHUNKS;
+        uint64_t row = chunk / 5 * 16, column = chunk % 5 * 8, columns = column + 8 < COLUMNS ? 8 : COLUMNS - column;
+        const struct squall_selection s = box(row, 16, 1, column, columns, 1);
+        if (chunk % 4 == process)
+            status = squall_array_write(squall_dataset_array_at(ds, 0), &s, values + row * COLUMNS + column,
+                                        (const int64_t[]){COLUMNS * sizeof *values, sizeof *values}, NULL);
+    }
+    squall_dataset_close(ds);
+    squall_context_free(own);
+    return status ? 1 : 0;
+}
+
+static void processes_that_write_whole_chunks_lose_nothing(void **state)
+{
+    (void)state;
+    enum { PROCESSES = 4 };
+    SQ_CLEANUP_FREE char *path = in_test_folder("processes.zarr");
+    squall_context *ctx = context_of(1);
+    squall_dataset *ds = NULL;
+    static int32_t values[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        values[i] = 7 * i + 1;
+    make_array(ctx, path, "int32", "zstd:level=1", false);
+    pid_t children[PROCESSES];
+    for (unsigned i = 0; i < PROCESSES; i++)
+        if ((children[i] = fork()) == 0)
+            _exit(write_chunks_of(i, path, values));
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_holds(open_array(ctx, path, NULL, &ds), values);
+    squall_dataset_close(ds);
+    squall_context_free(ctx);
+}
+
+struct waves {
+    squall_array *array;
+    _Atomic bool stop;
+};
+
+static void *write_waves(void *arg)
+{
+    struct waves *w = arg;
+    const struct squall_selection chunk = box(0, 16, 1, 0, 8, 1);
+    for (int32_t wave = 1; !atomic_load(&w->stop); wave++) {
+        int32_t values[16 * 8];
+        for (int i = 0; i < 16 * 8; i++)
+            values[i] = wave;
+        assert_int_equal(squall_array_write(w->array, &chunk, values, NULL, NULL), 0);
+    }
+    return NULL;
+}
+
+static void readers_find_a_chunk_old_or_new_and_never_in_part(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("waves.zarr");
+    squall_context *ctx = context_of(2);
+    for (int plain = 0; plain < 2; plain++) {
+        squall_dataset *ds = NULL, *read_only = NULL;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        make_array(ctx, path, "int32", plain ? "none" : "zstd:level=1", false);
+        struct waves waves = {.array = open_array(ctx, path, NULL, &ds)};
+        must(squall_dataset_open(ctx, path, &read_only, &err), &err);
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, write_waves, &waves), 0);
+        const struct squall_selection whole = box(0, 16, 1, 0, 8, 1), part = box(3, 4, 2, 1, 3, 1);
+        for (int i = 0, last = 0; i < 400; i++) {
+            int32_t got[16 * 8];
+            const int count = i % 2 ? 4 * 3 : 16 * 8;
+            must(squall_array_read(squall_dataset_array_at(read_only, 0), i % 2 ? &part : &whole, got, NULL, &err), &err);
+            for (int k = 1; k < count; k++)
+                assert_int_equal(got[k], got[0]);
+            assert_true(got[0] >= last);
+            last = got[0];
+        }
+        atomic_store(&waves.stop, true);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        squall_dataset_close(read_only);
+        squall_dataset_close(ds);
+    }
+    squall_context_free(ctx);
+}
+
 /* ---- what is refused -------------------------------------------------------------------------------------------------------------- */
 
 static void regions_that_cut_chunks_are_refused_where_that_was_asked_for(void **state)
@@ -398,6 +496,8 @@ int main(void)
         cmocka_unit_test(a_part_that_was_read_and_written_again_is_read_anew),
         cmocka_unit_test(threads_that_cut_the_same_chunks_lose_nothing),
         cmocka_unit_test(a_child_of_a_fork_waits_for_no_lock_of_its_parent),
+        cmocka_unit_test(processes_that_write_whole_chunks_lose_nothing),
+        cmocka_unit_test(readers_find_a_chunk_old_or_new_and_never_in_part),
         cmocka_unit_test(files_are_the_same_for_any_number_of_threads),
         cmocka_unit_test(regions_that_cut_chunks_are_refused_where_that_was_asked_for),
         cmocka_unit_test(a_damaged_chunk_is_replaced_whole_but_not_changed_in_part),

@@ -17,6 +17,7 @@ SANITIZERS = {
     "build-tsan": ["-Db_sanitize=thread", "-Dbuildtype=debugoptimized", "-Db_lundef=false"],
 }
 # what the thread sanitizer is for
+ZARR_TESTS = [f"tests/python/test_zarr_{name}.py" for name in ("conformance", "metadata")]  # whose oracle is zarr-python
 THREADED = ["pool", "ordered", "queue", "chunk_cache", "engine_read", "result_memory", "grib_index", "grib_list", "convert_unit"]
 
 
@@ -141,7 +142,7 @@ def main():
     newest = ROOT / ".venv-newest" / "bin" / "python"
     if newest.exists():  # the package, built once, under another Python and zarr-python
         package = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("tests/python/test_package_*.py"))]
-        python_tests(tally, a.long, "Python package, newest", newest, [*package, "tests/python/test_zarr_conformance.py"])
+        python_tests(tally, a.long, "Python package, newest", newest, [*package, *ZARR_TESTS])
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed else 0
 

@@ -244,17 +244,20 @@ static int add_v3(struct sq_codec_chain *chain, const struct sq_json *codec, con
 {
     const char *name = name_v3(codec);
     const struct sq_stage_ops *ops = name ? stage_named_v3(name) : NULL;
+    const struct sq_json *configuration = sq_json_get(codec, "configuration");
     SQ_CLEANUP_FREE void *fill = NULL;
     if (!name)
         return sq_error(err, SQUALL_ECORRUPT, "codec %u has no name", chain->stage_count);
     if (!ops)
         return sq_error(err, SQUALL_EUNSUPPORTED, "unsupported codec %.100s", name);
+    if (configuration && sq_json_type(configuration) != SQ_JSON_OBJECT)
+        return sq_error(err, SQUALL_ECORRUPT, "codec %s: its configuration is no object", ops->name);
     SQ_TRY(check_place(chain, ops, err));
     if (ops == &sq_stage_sharding && chain->stage_count > 0 && !sq_type_is_variable(chunk->dtype.type)) {
         SQ_TRY(encoded_fill(chain, chunk, array->dtype.element_bytes, &fill, err));
         array->fill = fill;
     }
-    return add_from_json(chain, ops, sq_json_get(codec, "configuration"), array, err);
+    return add_from_json(chain, ops, configuration, array, err);
 }
 
 int sq_codec_chain_bind_v3(const struct sq_json *codecs, const struct sq_codec_chunk *chunk, struct sq_codec_chain **ret,

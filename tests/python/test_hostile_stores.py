@@ -12,6 +12,7 @@ import shutil
 
 import pytest
 import small_archive as archive
+import squall
 import zarr
 
 RECORDS = "chunk_exists/.squall"
@@ -301,3 +302,33 @@ def test_verify_looks_into_every_shard(look, tmp_path):
     done = look("verify", path, codes=(5,)).out
     assert "16 chunks decoded: 4 bad, 1 absent" in done
     assert "chunk 1/0: absent" in done
+
+
+@pytest.mark.parametrize("value", [0, "x"], ids=str)
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda v: (v["codecs"][0], "configuration"),
+        lambda v: (v["codecs"][1], "configuration"),
+        lambda v: (v["chunk_key_encoding"], "configuration"),
+        lambda v: (v, "storage_transformers"),
+    ],
+    ids=["array codec", "bytes codec", "chunk keys", "transformers"],
+)
+def test_metadata_of_the_wrong_kind_is_not_passed_over(look, holes, place, value):
+    def change(v):
+        where, key = place(v)
+        where[key] = value
+
+    edit(holes / "a/zarr.json", change)
+    assert look("get", holes, "a").code != 0
+
+
+def test_a_name_of_very_many_parts_is_left_out(look, holes):
+    def change(v):
+        array = json.loads((holes / "a/zarr.json").read_text())
+        v["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": {"/".join("x" * 100): array, "a": array}}
+
+    edit(holes / "zarr.json", change)
+    assert "nested more than 64 deep" in look("info", holes, codes=(3,)).err
+    assert list(squall.open(holes)) == ["a"]

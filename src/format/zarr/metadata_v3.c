@@ -36,8 +36,10 @@ static int parse_key_encoding(const struct sq_json *encoding, struct sq_zarr_arr
     if (!a->default_encoding && strcmp(name, "v2") != 0)
         return sq_zarr_unsupported(a, err, "unsupported chunk key encoding %s", name);
     a->separator = a->default_encoding ? '/' : '.';
-    const struct sq_json *separator = sq_zarr_configured(encoding, "separator");
+    const struct sq_json *configuration = sq_json_get(encoding, "configuration"), *separator = sq_json_get(configuration, "separator");
     const char *text = sq_json_string(separator);
+    if (configuration && sq_json_type(configuration) != SQ_JSON_OBJECT)
+        return sq_error(err, SQUALL_ECORRUPT, "the configuration of its chunk keys is no object");
     if (separator && (!text || (strcmp(text, "/") != 0 && strcmp(text, ".") != 0)))
         return sq_error(err, SQUALL_ECORRUPT, "the separator of its chunk keys is neither / nor .");
     if (text)
@@ -106,8 +108,10 @@ static const struct sq_json *first_transformer(const struct sq_json *transformer
 /* Anything that stands between codecs and store, or that must be understood: the bytes may mean something else. */
 static int check_extensions(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
 {
-    const struct sq_json *transformer = first_transformer(sq_json_get(document, "storage_transformers"));
+    const struct sq_json *transformers = sq_json_get(document, "storage_transformers"), *transformer = first_transformer(transformers);
     const char *unknown = sq_zarr_unknown_member(document, KNOWN_MEMBERS);
+    if (sq_json_type(transformers) > SQ_JSON_NULL && sq_json_type(transformers) != SQ_JSON_ARRAY)
+        return sq_error(err, SQUALL_ECORRUPT, "its storage transformers are no list");
     if (transformer) {
         const char *name = sq_zarr_extension_name(transformer);
         SQ_TRY(sq_zarr_unsupported(a, err, "unsupported storage transformer %s", name ? name : "without a name"));

@@ -114,14 +114,26 @@ static int check_node(const struct sq_json *document, bool *ret_is_array, struct
     return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "unsupported extension %s of a group", unknown) : 0;
 }
 
+/* Names in consolidated metadata come from a file: they lead to folders that a walk could have found. */
+static int check_key(const char *key, struct squall_error *err)
+{
+    unsigned depth = 0;
+    for (const char *slash = key; (slash = strchr(slash, '/')); slash++)
+        depth++;
+    if (!sq_tree_key_stays_inside(key))
+        return sq_error(err, SQUALL_ECORRUPT, "its key leads out of the store");
+    return depth <= DEPTH_LIMIT ? 0 : sq_error(err, SQUALL_ECORRUPT, "nested more than %d deep", DEPTH_LIMIT);
+}
+
 /* One node of v3's consolidated metadata. */
 static int visit_consolidated_v3(void *user, const char *key, const struct sq_json *document, struct squall_error *err)
 {
     struct opening *o = user;
     struct squall_error reason = SQUALL_ERROR_INIT;
     bool is_array;
-    int status = sq_tree_key_stays_inside(key) ? check_node(document, &is_array, &reason)
-                                               : sq_error(&reason, SQUALL_ECORRUPT, "its key leads out of the store");
+    int status = check_key(key, &reason);
+    if (!status)
+        status = check_node(document, &is_array, &reason);
     if (status)
         return node_failed(o, key, status, &reason, err);
     return is_array ? add_array(o, key, 3, document, NULL, err) : add_group(o, key, sq_json_get(document, "attributes"), err);
@@ -150,11 +162,10 @@ static int visit_consolidated_v2(void *user, const char *key, const struct sq_js
     SQ_CLEANUP_FREE char *attributes_key = sq_format("%.*s%s.zattrs", (int)length, key, length ? "/" : "");
     if (!name || !attributes_key)
         return sq_error_memory(err, length);
-    if (length > 0 && !sq_tree_key_stays_inside(name)) {
-        struct squall_error reason = SQUALL_ERROR_INIT;
-        int status = sq_error(&reason, SQUALL_ECORRUPT, "its key leads out of the store");
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    int status = length > 0 ? check_key(name, &reason) : 0;
+    if (status)
         return node_failed(o, name, status, &reason, err);
-    }
     const struct sq_json *attributes = sq_json_get(metadata, attributes_key);
     return is_array ? add_array(o, name, 2, document, attributes, err) : add_group(o, name, attributes, err);
 }

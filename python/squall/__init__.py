@@ -12,6 +12,7 @@ TypeError, names that are not there KeyError and FileNotFoundError.
 """
 
 from squall._array import Array
+from squall._attributes import Attributes
 from squall._create import create_array, create_group
 from squall._errors import Error, Status
 from squall._group import Group, open, open_array
@@ -19,4 +20,16 @@ from squall._settings import set_options, show_versions
 from squall._squall import version as _version
 
 __version__ = _version()
-__all__ = ["Array", "Error", "Group", "Status", "create_array", "create_group", "open", "open_array", "set_options", "show_versions"]
+__all__ = [
+    "Array",
+    "Attributes",
+    "Error",
+    "Group",
+    "Status",
+    "create_array",
+    "create_group",
+    "open",
+    "open_array",
+    "set_options",
+    "show_versions",
+]

@@ -208,7 +208,7 @@ def open_array(path, mode="r", **options):
 
 
 # (path, identity, options) → dataset: what is unpickled in one process is opened once
-_unpickled = weakref.WeakValueDictionary()
+_unpickled: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
 def _reopen(path, identity, options):

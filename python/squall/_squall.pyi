@@ -1,10 +1,10 @@
 """The extension; private. What users see is in the modules beside it."""
 
-from collections.abc import Buffer
 from types import EllipsisType
 from typing import Any, Self
 
 import numpy as np
+from typing_extensions import Buffer
 
 class Dataset:
     def __new__(

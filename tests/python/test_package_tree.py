@@ -1,6 +1,9 @@
 """squall.open: the tree of groups and arrays, as zarr-python wrote it; and what is said where something is not there."""
 
+import ast
+import inspect
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -185,3 +188,22 @@ def test_an_error_survives_pickling(tmp_path):
         squall.Status.ENOTFOUND,
         str(tmp_path / "nothing"),
     )
+
+
+def test_the_stub_tells_what_there_is():
+    """Public names, and public members of the classes, are the same in __init__.pyi and in the package."""
+    stub = ast.parse((pathlib.Path(squall.__file__).parent / "__init__.pyi").read_text())
+    told = {node.name: node for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name[0] != "_"}
+    assert set(told) == set(squall.__all__)
+    for name in ("Array", "Group", "Attributes"):
+        members = {node.name for node in told[name].body if isinstance(node, ast.FunctionDef)}
+        found = {member for base in getattr(squall, name).__mro__[:2] for member in vars(base)}
+        assert {m for m in members if not hasattr(getattr(squall, name), m)} == set()
+        inherited = {"get", "items", "keys", "values", "update", "clear", "pop", "popitem", "setdefault"}
+        assert {m for m in found if m[0] != "_"} - members - inherited == set()
+    for name in ("open", "open_array", "create_array", "create_group", "set_options", "show_versions"):
+        arguments = told[name].args
+        wanted = [a.arg for a in arguments.args + arguments.kwonlyargs]
+        runtime = list(inspect.signature(getattr(squall, name)).parameters)
+        assert wanted == runtime or runtime == ["path", "mode", "options"]
+        assert getattr(squall, name).__doc__

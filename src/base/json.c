@@ -42,7 +42,32 @@ struct compact {
     bool whole; /* no comments or single quotes, which json-c takes though they are no JSON: what is a blank is not as clear there */
 };
 
-/* *c: one that is zero, with room for as many characters. */
+/* A sign and digits that no integer of 64 bits holds: json-c would take the nearest one that there is. */
+static bool is_beyond_integers(const char *number, size_t length)
+{
+    const bool negative = *number == '-';
+    const char *const most = negative ? "9223372036854775808" : "18446744073709551615";
+    const size_t digits = length - negative, most_digits = strlen(most);
+    return digits > most_digits || (digits == most_digits && memcmp(number + negative, most, digits) > 0);
+}
+
+/* The number at `text`; what is too large for an integer gets an exponent, which makes it a double. Returns its length. */
+static size_t copy_number(const char *text, size_t length, struct compact *c)
+{
+    size_t sign = *text == '-', end = sign;
+    while (end < length && text[end] >= '0' && text[end] <= '9')
+        end++;
+    const bool is_integer = end > sign && (end == length || !strchr(".eE", text[end]) || !text[end]);
+    memcpy(c->text + c->length, text, end);
+    c->length += end;
+    if (is_integer && is_beyond_integers(text, end)) {
+        memcpy(c->text + c->length, "e0", 2);
+        c->length += 2;
+    }
+    return end;
+}
+
+/* *c: one that is zero, with room for an eighth more characters. */
 static void compact(const char *text, size_t length, struct compact *c)
 {
     bool in_string = false;
@@ -62,6 +87,10 @@ static void compact(const char *text, size_t length, struct compact *c)
                 i++;
             if (c->length > 0 && !is_structure(c->text[c->length - 1]) && i + 1 < length && !is_structure(text[i + 1]))
                 c->text[c->length++] = ' ';
+            continue;
+        }
+        if (ch == '-' || (ch >= '0' && ch <= '9' && (c->length == 0 || is_structure(c->text[c->length - 1])))) {
+            i += copy_number(text + i, length - i, c) - 1;
             continue;
         }
         in_string = ch == '"';
@@ -125,7 +154,7 @@ int sq_json_parse(const char *text, size_t length, struct sq_json **ret, struct 
 {
     if (length > SIZE_LIMIT_BYTES)
         return sq_error(err, SQUALL_ECORRUPT, "%zu bytes of JSON: more than the limit of 128 MiB", length);
-    SQ_CLEANUP_FREE char *room = sq_alloc(length + 1, 1);
+    SQ_CLEANUP_FREE char *room = sq_alloc(length + length / 8 + 1, 1);
     struct compact c = {.text = room};
     struct json_object *root = NULL;
     size_t end;

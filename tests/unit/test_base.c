@@ -83,6 +83,29 @@ static void blanks_of_json_are_kept_where_they_mean_something(void **state)
     }
 }
 
+static void integers_beyond_64_bits_are_doubles(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value; /* 0: an integer */
+    } cases[] = {
+        {"18446744073709551615", 0},       {"18446744073709551616", 0x1p64},          {"-9223372036854775808", 0},
+        {"-9223372036854775809", -0x1p63}, {"1000000000000000000000000000000", 1e30}, {"99999999999999999999", 1e20},
+        {"9223372036854775808", 0},        {"-10000000000000000000", -1e19},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SQ_CLEANUP_FREE char *text = sq_format("[%s, {\"a\":%s}, -%s]", cases[i].text, cases[i].text, "1");
+        SQ_CLEANUP_JSON struct sq_json *v = parsed(text);
+        const struct sq_json *both[] = {sq_json_at(v, 0), sq_json_get(sq_json_at(v, 1), "a")};
+        for (size_t k = 0; k < 2; k++) {
+            double number;
+            assert_int_equal(sq_json_type(both[k]), cases[i].value != 0 ? SQ_JSON_DOUBLE : SQ_JSON_INT);
+            assert_true(sq_json_double(both[k], &number) && (cases[i].value == 0 || number == cases[i].value));
+        }
+    }
+}
+
 /* Two bytes a value would take 35 times their memory. */
 static void json_of_very_many_values_is_refused(void **state)
 {
@@ -208,6 +231,7 @@ int main(void)
         cmocka_unit_test(key_order_is_kept),
         cmocka_unit_test(damaged_json_is_refused_with_its_place),
         cmocka_unit_test(blanks_of_json_are_kept_where_they_mean_something),
+        cmocka_unit_test(integers_beyond_64_bits_are_doubles),
         cmocka_unit_test(json_of_very_many_values_is_refused),
         cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(crc32c_matches_the_published_vectors),

@@ -558,6 +558,8 @@ static void fill_values_of_another_type_are_refused(void **state)
         {SQUALL_UINT8, "256"},
         {SQUALL_INT64, "1e300"},
         {SQUALL_INT64, "9223372036854775808"},
+        {SQUALL_UINT64, "18446744073709551616"},
+        {SQUALL_INT64, "-9223372036854775809"},
         {SQUALL_INT32, "1.5"},
         {SQUALL_INT32, "\"NaN\""},
         {SQUALL_INT32, "NaN"},

@@ -79,6 +79,9 @@ const struct sq_codec_shard *sq_codec_chain_shard(const struct sq_codec_chain *c
  */
 int sq_codec_shard_index(const struct sq_codec_shard *shard, struct sq_codec_scratch *scratch, const void *stored, uint64_t shard_bytes,
                          uint64_t *ret, struct squall_error *err) SQUALL_CHECK;
+/* The way back: entries as above → index_bytes bytes at dst. */
+int sq_codec_shard_index_encode(const struct sq_codec_shard *shard, struct sq_codec_scratch *scratch, const uint64_t *entries, void *dst,
+                                struct squall_error *err) SQUALL_CHECK;
 
 struct sq_codec_scratch *sq_codec_scratch_new(void); /* NULL: out of memory; for one thread at a time */
 void sq_codec_scratch_free(struct sq_codec_scratch *scratch);

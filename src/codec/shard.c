@@ -200,6 +200,14 @@ int sq_codec_shard_index(const struct sq_codec_shard *shard, struct sq_codec_scr
     return 0;
 }
 
+int sq_codec_shard_index_encode(const struct sq_codec_shard *shard, struct sq_codec_scratch *scratch, const uint64_t *entries, void *dst,
+                                struct squall_error *err)
+{
+    const struct sharding *s = (const struct sharding *)shard;
+    size_t size;
+    return sq_codec_encode(s->index, scratch, 1, entries, shard->inner_total * 2 * sizeof *entries, dst, shard->index_bytes, &size, err);
+}
+
 /* ---- inner chunks in the shard ---------------------------------------------------------------------------------------------------- */
 
 /* Call for each run of inner chunk `number`: at shard_at in the shard, at inner_at in the chunk. */

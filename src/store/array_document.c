@@ -205,11 +205,13 @@ static struct sq_json *zero_bytes(size_t bytes)
 static struct sq_json *zero_complex(void)
 {
     struct sq_json *pair = sq_json_new_array();
-    if (sq_json_append(pair, sq_json_new_double(0)) | sq_json_append(pair, sq_json_new_double(0))) {
-        sq_json_free(pair);
-        return NULL;
-    }
-    return pair;
+    int failed = 0;
+    for (int part = 0; part < 2; part++)
+        failed |= sq_json_append(pair, sq_json_new_double(0));
+    if (!failed)
+        return pair;
+    sq_json_free(pair);
+    return NULL;
 }
 
 static struct sq_json *default_fill(const struct sq_zarr_type *t)

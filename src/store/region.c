@@ -5,15 +5,13 @@
 #include "array/dtype.h"
 #include "base/checked.h"
 #include "base/error_internal.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "engine/plan.h"
 #include "engine/read.h"
 #include "engine/scatter.h"
-#include "engine/worker.h"
 #include "engine/zarr_array.h"
 #include "store/store.h"
+#include "store/writing.h"
 #include "sys/file.h"
 #include "sys/locks.h"
 #include "sys/pool.h"
@@ -25,33 +23,7 @@ enum { BYTES_WORTH_A_THREAD = 128 << 10 };
 /* A chunk, what it is encoded to, and what a chunk that is changed in part is read with. */
 enum { BUFFERS_A_THREAD = 4 };
 
-struct writing {
-    struct squall_array *array;
-    const char *folder; /* of the array */
-    struct sq_plan plan;
-    const uint8_t *src;
-    int64_t strides[SQUALL_RANK_MAX]; /* of src */
-    struct sq_worker **workers;       /* one for each thread */
-    unsigned inner_threads;           /* that may work on one chunk */
-    struct sq_hash identity;          /* of the array, for locks */
-};
-
-/* A chunk on its way. */
-struct parcel {
-    const struct writing *writing;
-    struct sq_worker *worker;
-    struct sq_plan_item item;
-    uint64_t begin[SQUALL_RANK_MAX], inside[SQUALL_RANK_MAX]; /* the chunk's first element in the array, and how many of it the array has */
-    int64_t strides[SQUALL_RANK_MAX];                         /* of the whole chunk, bytes */
-    size_t bytes;                                             /* the same */
-    const uint8_t *from;                                      /* its first selected element in src */
-    bool whole;                                               /* the region has every element of it that the array has */
-    bool padded;                                              /* it reaches beyond the array */
-    char *path;
-    uint64_t lock;
-};
-
-static int parcel_init(struct parcel *p, const struct writing *w, struct squall_error *err)
+static int parcel_init(struct sq_parcel *p, const struct sq_writing *w, struct squall_error *err)
 {
     const unsigned rank = w->plan.rank;
     int64_t stride = (int64_t)w->array->info.element_bytes;
@@ -79,37 +51,41 @@ static int parcel_init(struct parcel *p, const struct writing *w, struct squall_
 /* ---- the chunk in memory ---------------------------------------------------------------------------------------------------------- */
 
 /* Are the elements in the caller's memory the whole chunk, as it is to be? */
-static bool lies_ready(const struct parcel *p)
+static bool lies_ready(const struct sq_parcel *p)
 {
-    const struct writing *w = p->writing;
+    const struct sq_writing *w = p->writing;
     for (unsigned d = 0; d < w->plan.rank; d++)
         if (p->item.count[d] > 1 && w->strides[d] != p->strides[d])
             return false;
     return p->whole && !p->padded;
 }
 
-/* Elements of the region into their places in the chunk. */
-static void gather(const struct parcel *p, uint8_t *chunk)
+void sq_writing_gather(const struct sq_writing *w, const struct sq_plan_item *item, const uint8_t *src, const int64_t *chunk_strides,
+                       uint8_t *chunk)
 {
-    const struct writing *w = p->writing;
     int64_t to[SQUALL_RANK_MAX];
     for (unsigned d = 0; d < w->plan.rank; d++) {
-        to[d] = p->strides[d] * (int64_t)w->plan.selection.step[d];
-        chunk += (int64_t)p->item.first[d] * p->strides[d];
+        to[d] = chunk_strides[d] * (int64_t)w->plan.selection.step[d];
+        chunk += (int64_t)item->first[d] * chunk_strides[d];
     }
-    sq_scatter_copy(w->plan.rank, p->item.count, w->array->info.element_bytes, p->from, w->strides, chunk, to, SQ_SCATTER_INTO_CACHES);
+    sq_scatter_copy(w->plan.rank, item->count, w->array->info.element_bytes, src, w->strides, chunk, to, SQ_SCATTER_INTO_CACHES);
 }
 
-static void fill(const struct parcel *p, uint8_t *chunk)
+static void gather(const struct sq_parcel *p, uint8_t *chunk)
+{
+    sq_writing_gather(p->writing, &p->item, p->from, p->strides, chunk);
+}
+
+static void fill(const struct sq_parcel *p, uint8_t *chunk)
 {
     const struct squall_array *a = p->writing->array;
     sq_scatter_fill(chunk, p->bytes / a->info.element_bytes, a->info.element_bytes, a->fill);
 }
 
 /* What is there of the chunk now; elements of variable length are the caller's. */
-static int read_present(const struct parcel *p, uint8_t *chunk, struct squall_error *err)
+static int read_present(const struct sq_parcel *p, uint8_t *chunk, struct squall_error *err)
 {
-    const struct writing *w = p->writing;
+    const struct sq_writing *w = p->writing;
     struct squall_selection s;
     memset(&s, 0, sizeof s);
     for (unsigned d = 0; d < w->plan.rank; d++) {
@@ -130,44 +106,44 @@ static bool same_element(enum squall_type type, size_t bytes, const void *a, con
     return x->size_bytes == y->size_bytes && (x->size_bytes == 0 || memcmp(x->data, y->data, x->size_bytes) == 0);
 }
 
-static bool is_all_fill(const struct parcel *p, const uint8_t *chunk)
+bool sq_writing_is_all_fill(const struct squall_array *a, const uint8_t *elements, size_t size_bytes)
 {
-    const struct squall_array *a = p->writing->array;
     const size_t width = a->info.element_bytes;
-    if (!same_element(a->info.type, width, chunk, a->fill))
+    if (!same_element(a->info.type, width, elements, a->fill))
         return false;
     if (!sq_type_is_variable(a->info.type))
-        return memcmp(chunk, chunk + width, p->bytes - width) == 0;
-    for (size_t at = width; at < p->bytes; at += width)
-        if (!same_element(a->info.type, width, chunk + at, a->fill))
+        return memcmp(elements, elements + width, size_bytes - width) == 0;
+    for (size_t at = width; at < size_bytes; at += width)
+        if (!same_element(a->info.type, width, elements + at, a->fill))
             return false;
     return true;
 }
 
 /* ---- the chunk in the store ------------------------------------------------------------------------------------------------------- */
 
-static int publish(const struct parcel *p, const void *bytes, size_t size_bytes, struct squall_error *err)
+int sq_parcel_put(const struct sq_parcel *p, const void *bytes, size_t size_bytes, struct squall_error *err)
 {
-    const struct writing *w = p->writing;
+    const struct sq_writing *w = p->writing;
+    if (!bytes)
+        return sq_file_remove(p->path, err);
     return sq_store_publish(w->folder, p->path, bytes, size_bytes, sq_store_durability(&w->array->dataset->write_options), err);
 }
 
-/* bytes NULL: the chunk is removed */
-static int put_encoded(const struct parcel *p, const void *bytes, size_t size_bytes, bool locked, struct squall_error *err)
+static int put_encoded(const struct sq_parcel *p, const void *bytes, size_t size_bytes, bool locked, struct squall_error *err)
 {
     if (!locked)
         sq_locks_hold(p->lock);
-    int status = bytes ? publish(p, bytes, size_bytes, err) : sq_file_remove(p->path, err);
+    int status = sq_parcel_put(p, bytes, size_bytes, err);
     if (!locked)
         sq_locks_release(p->lock);
     return status;
 }
 
-static int put(const struct parcel *p, const uint8_t *chunk, bool locked, struct squall_error *err)
+static int put(const struct sq_parcel *p, const uint8_t *chunk, bool locked, struct squall_error *err)
 {
     const struct squall_array *a = p->writing->array;
     size_t size;
-    if (!a->dataset->write_options.write_empty_chunks && is_all_fill(p, chunk))
+    if (!a->dataset->write_options.write_empty_chunks && sq_writing_is_all_fill(a, chunk, p->bytes))
         return put_encoded(p, NULL, 0, locked, err);
     if (a->plain && !a->shard)
         return put_encoded(p, chunk, p->bytes, locked, err);
@@ -181,7 +157,7 @@ static int put(const struct parcel *p, const uint8_t *chunk, bool locked, struct
 
 /* ---- a chunk ---------------------------------------------------------------------------------------------------------------------- */
 
-static int write_whole(const struct parcel *p, struct squall_error *err)
+static int write_whole(const struct sq_parcel *p, struct squall_error *err)
 {
     if (lies_ready(p))
         return put(p, p->from, false, err);
@@ -204,11 +180,11 @@ static void free_elements(enum squall_type type, void *elements, size_t count)
  * Elements of variable length that were read are ours until the chunk has been encoded, those of the region stay the caller's. So what is read
  * goes into a box of its own, and the chunk borrows from both.
  */
-static int change_variable(const struct parcel *p, uint8_t *chunk, struct squall_error *err)
+static int change_variable(const struct sq_parcel *p, uint8_t *chunk, struct squall_error *err)
 {
-    const struct writing *w = p->writing;
+    const struct sq_writing *w = p->writing;
     const size_t width = w->array->info.element_bytes;
-    struct parcel inside = *p;
+    struct sq_parcel inside = *p;
     int64_t stride = (int64_t)width;
     for (unsigned d = w->plan.rank; d-- > 0;) {
         inside.strides[d] = stride;
@@ -227,7 +203,7 @@ static int change_variable(const struct parcel *p, uint8_t *chunk, struct squall
     return status;
 }
 
-static int change(const struct parcel *p, uint8_t *chunk, struct squall_error *err)
+static int change(const struct sq_parcel *p, uint8_t *chunk, struct squall_error *err)
 {
     if (sq_type_is_variable(p->writing->array->info.type))
         return change_variable(p, chunk, err);
@@ -238,19 +214,27 @@ static int change(const struct parcel *p, uint8_t *chunk, struct squall_error *e
     return put(p, chunk, true, err);
 }
 
-static int write_part(const struct parcel *p, struct squall_error *err)
+static int change_any(const struct sq_parcel *p, struct squall_error *err)
 {
+    bool done = false;
+    if (p->writing->array->shard)
+        SQ_TRY(sq_shard_change(p, &done, err));
+    if (done)
+        return 0;
     uint8_t *chunk = sq_worker_chunk(p->worker, p->bytes);
-    if (!chunk)
-        return sq_error_memory(err, p->bytes);
+    return chunk ? change(p, chunk, err) : sq_error_memory(err, p->bytes);
+}
+
+static int write_part(const struct sq_parcel *p, struct squall_error *err)
+{
     sq_locks_hold(p->lock);
-    int status = change(p, chunk, err);
+    int status = change_any(p, err);
     sq_locks_release(p->lock);
     return status;
 }
 
 /* "array t2m, chunk 3/0/1" before the message. */
-static int failed_at(const struct parcel *p, int status, struct squall_error *err)
+static int failed_at(const struct sq_parcel *p, int status, struct squall_error *err)
 {
     const struct squall_array *a = p->writing->array;
     SQ_CLEANUP_TEXT struct sq_text chunk = SQ_TEXT_INIT;
@@ -261,10 +245,10 @@ static int failed_at(const struct parcel *p, int status, struct squall_error *er
 
 static int write_item(void *user, size_t index, unsigned seat, struct squall_error *err)
 {
-    struct writing *w = user;
+    struct sq_writing *w = user;
     struct squall_array *a = w->array;
     struct sq_location where = {0};
-    struct parcel p;
+    struct sq_parcel p;
     if (sq_cancelled(a->dataset->ctx))
         return sq_error(err, SQUALL_ECANCELLED, "writing array %s was cancelled", a->info.name);
     if (!w->workers[seat] && !(w->workers[seat] = sq_worker_take(a)))
@@ -293,7 +277,7 @@ static int refuse_unaligned(const struct squall_array *a, const struct squall_se
                     a->info.name, a->shard ? "shards" : "chunks", sq_text_string(&region));
 }
 
-static int writing_init(struct writing *w, struct squall_array *a, const struct squall_selection *selection, const void *src,
+static int writing_init(struct sq_writing *w, struct squall_array *a, const struct squall_selection *selection, const void *src,
                         const int64_t *strides, struct squall_error *err)
 {
     const struct squall_array_info *info = &a->info;
@@ -304,7 +288,7 @@ static int writing_init(struct writing *w, struct squall_array *a, const struct 
         return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: %s", info->name, info->unsupported);
     if (description->codec_list)
         return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: unsupported writing to a rectilinear grid", info->name);
-    *w = (struct writing){.array = a, .folder = description->folder, .src = src};
+    *w = (struct sq_writing){.array = a, .folder = description->folder, .src = src};
     int status = sq_plan_init(info->rank, a->grid, selection, &w->plan, err);
     if (status)
         return sq_error_within(err, status, "array %s", info->name);
@@ -318,7 +302,7 @@ static int writing_init(struct writing *w, struct squall_array *a, const struct 
 }
 
 /* The same array has the same locks, by whatever path and dataset it was opened. */
-static int identify(struct writing *w, struct squall_error *err)
+static int identify(struct sq_writing *w, struct squall_error *err)
 {
     enum sq_file_kind kind;
     struct sq_file_identity id = {0};
@@ -340,7 +324,7 @@ static uint64_t chunk_bytes(const struct squall_array *a)
 }
 
 /* As many threads as have something to do and room for their buffers: over chunks, and what is left of them within each. */
-static unsigned choose_threads(struct writing *w)
+static unsigned choose_threads(struct sq_writing *w)
 {
     const struct squall_context *ctx = w->array->dataset->ctx;
     const uint64_t items = w->plan.item_count, bytes = chunk_bytes(w->array);
@@ -359,7 +343,7 @@ static unsigned choose_threads(struct writing *w)
 int squall_array_write(squall_array *a, const struct squall_selection *selection, const void *src, const int64_t *strides,
                        struct squall_error *err)
 {
-    struct writing w;
+    struct sq_writing w;
     SQ_TRY(writing_init(&w, a, selection, src, strides, err));
     if (w.plan.item_count == 0)
         return 0;

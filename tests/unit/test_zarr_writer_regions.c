@@ -323,6 +323,113 @@ static void readers_find_a_chunk_old_or_new_and_never_in_part(void **state)
     squall_context_free(ctx);
 }
 
+/* ---- shards ----------------------------------------------------------------------------------------------------------------------- */
+
+static char *read_file(const char *name, size_t *ret_size)
+{
+    SQ_CLEANUP_FREE char *path = in_test_folder(name);
+    char *bytes = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    must(sq_file_read_all(path, 1 << 20, &bytes, ret_size, &err), &err);
+    return bytes;
+}
+
+/* Whatever parts it was changed in. */
+static void a_shard_that_was_changed_in_parts_is_the_one_that_is_made_whole(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *parts = in_test_folder("parts.zarr");
+    SQ_CLEANUP_FREE char *whole = in_test_folder("whole.zarr");
+    squall_context *ctx = context_of(1);
+    static int32_t values[ROWS][COLUMNS];
+    for (int in = 0; in < 4; in++) {
+        squall_dataset *ds[2];
+        struct squall_error err = SQUALL_ERROR_INIT;
+        const uint64_t shape[] = {ROWS, COLUMNS}, chunks[] = {16, 8}, shards[] = {32, 24};
+        const struct squall_array_spec spec = {.type = "int32",
+                                               .rank = 2,
+                                               .shape = shape,
+                                               .chunks = chunks,
+                                               .shards = shards,
+                                               .codecs = in < 2 ? "zstd:level=3" : "none",
+                                               .index_at_start = in % 2,
+                                               .overwrite = 1};
+        must(squall_array_create(ctx, parts, NULL, &spec, NULL, &err), &err);
+        must(squall_array_create(ctx, whole, NULL, &spec, NULL, &err), &err);
+        squall_array *a = open_array(ctx, parts, NULL, &ds[0]), *b = open_array(ctx, whole, NULL, &ds[1]);
+        memset(values, 0, sizeof values);
+        for (int k = 0; k < 12; k++) {
+            const uint64_t row = (uint64_t)(k * 17 % 40), column = (uint64_t)(k * 11 % 30);
+            const struct squall_selection s = box(row, 4, 2, column, 3, 2);
+            int32_t part[4][3];
+            for (int r = 0; r < 4; r++)
+                for (int c = 0; c < 3; c++)
+                    part[r][c] = values[row + 2 * (uint64_t)r][column + 2 * (uint64_t)c] = k % 5 ? 100 * k + 3 * r + c : 0;
+            must(squall_array_write(a, &s, part, NULL, &err), &err);
+            assert_holds(a, &values[0][0]);
+        }
+        const struct squall_selection all = squall_selection_all(b);
+        must(squall_array_write(b, &all, values, NULL, &err), &err);
+        for (int k = 0; k < 4; k++) {
+            static const char *const NAMES[][2] = {{"parts.zarr/c/0/0", "whole.zarr/c/0/0"},
+                                                   {"parts.zarr/c/0/1", "whole.zarr/c/0/1"},
+                                                   {"parts.zarr/c/1/0", "whole.zarr/c/1/0"},
+                                                   {"parts.zarr/c/1/1", "whole.zarr/c/1/1"}};
+            size_t sizes[2];
+            SQ_CLEANUP_FREE char *one = read_file(NAMES[k][0], &sizes[0]);
+            SQ_CLEANUP_FREE char *other = read_file(NAMES[k][1], &sizes[1]);
+            assert_int_equal(sizes[0], sizes[1]);
+            assert_memory_equal(one, other, sizes[0]);
+        }
+        memset(values, 0, sizeof values);
+        const struct squall_selection rows = box(0, 40, 1, 0, COLUMNS, 1), rest = box(40, 8, 1, 0, COLUMNS, 1);
+        must(squall_array_write(a, &rows, values, NULL, &err), &err);
+        must(squall_array_write(a, &rest, values, NULL, &err), &err);
+        for (int k = 0; k < 4; k++) {
+            static const char *const GONE[] = {"parts.zarr/c/0/0", "parts.zarr/c/0/1", "parts.zarr/c/1/0", "parts.zarr/c/1/1"};
+            SQ_CLEANUP_FREE char *path = in_test_folder(GONE[k]);
+            bool exists;
+            must(sq_file_exists(path, &exists, &err), &err);
+            assert_false(exists);
+        }
+        squall_dataset_close(ds[0]);
+        squall_dataset_close(ds[1]);
+    }
+    squall_context_free(ctx);
+}
+
+/* What is not touched is not decoded: damage stays where it is, and does not keep others from being written. */
+static void inner_chunks_that_are_not_touched_keep_their_bytes(void **state)
+{
+    (void)state;
+    SQ_CLEANUP_FREE char *path = in_test_folder("kept.zarr");
+    squall_context *ctx = context_of(1);
+    squall_dataset *ds = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    static int32_t values[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        values[i] = i;
+    make_array(ctx, path, "int32", "zstd:level=1", true);
+    squall_array *a = open_array(ctx, path, NULL, &ds);
+    const struct squall_selection all = squall_selection_all(a), first = box(2, 3, 1, 2, 3, 1), second = box(2, 3, 1, 9, 3, 1);
+    must(squall_array_write(a, &all, values, NULL, &err), &err);
+    size_t size;
+    SQ_CLEANUP_FREE char *shard = read_file("kept.zarr/c/0/0", &size);
+    memset(shard, 0x55, 8); /* the first inner chunk's */
+    put_bytes("kept.zarr/c/0/0", shard, size);
+    int32_t got[9];
+    must(squall_array_write(a, &second, values, NULL, &err), &err);
+    must(squall_array_read(a, &second, got, NULL, &err), &err);
+    assert_memory_equal(got, values, sizeof got);
+    assert_int_equal(squall_array_read(a, &first, got, NULL, &err), SQUALL_ECORRUPT);
+    assert_int_equal(squall_array_write(a, &first, values, NULL, &err), SQUALL_ECORRUPT);
+    put_bytes("kept.zarr/c/0/0", shard, 20); /* less than an index */
+    assert_int_equal(squall_array_write(a, &second, values, NULL, &err), SQUALL_ECORRUPT);
+    assert_non_null(strstr(err.message, "shard 0/0"));
+    squall_dataset_close(ds);
+    squall_context_free(ctx);
+}
+
 /* ---- what is refused -------------------------------------------------------------------------------------------------------------- */
 
 static void regions_that_cut_chunks_are_refused_where_that_was_asked_for(void **state)
@@ -499,6 +606,8 @@ int main(void)
         cmocka_unit_test(processes_that_write_whole_chunks_lose_nothing),
         cmocka_unit_test(readers_find_a_chunk_old_or_new_and_never_in_part),
         cmocka_unit_test(files_are_the_same_for_any_number_of_threads),
+        cmocka_unit_test(a_shard_that_was_changed_in_parts_is_the_one_that_is_made_whole),
+        cmocka_unit_test(inner_chunks_that_are_not_touched_keep_their_bytes),
         cmocka_unit_test(regions_that_cut_chunks_are_refused_where_that_was_asked_for),
         cmocka_unit_test(a_damaged_chunk_is_replaced_whole_but_not_changed_in_part),
         cmocka_unit_test(chunks_of_nothing_but_fill_are_removed_unless_wanted),

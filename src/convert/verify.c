@@ -18,6 +18,7 @@
 #include "sys/file.h"
 #include "sys/mutex.h"
 #include "sys/pool.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,7 +310,7 @@ static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order,
         return status;
     }
     if (!status && elements > 0)
-        sq_variable_free(d->info.type, 1, &elements, buffer, &(int64_t){(int64_t)d->info.element_bytes});
+        sq_variable_free_packed(d->info.type, elements, buffer);
     if (!status)
         return 0;
     SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);
@@ -349,8 +350,10 @@ static int decode_task(void *user, size_t index, unsigned worker, struct squall_
         return sq_error(err, SQUALL_ECANCELLED, "stopped");
     for (unsigned i = d->info.rank; i-- > 0;) {
         const struct sq_axis *axis = &d->array->grid[i];
-        chunk[i] = rest % sq_axis_count(&d->axes[i]);
-        rest /= sq_axis_count(&d->axes[i]);
+        const uint64_t count = sq_axis_count(&d->axes[i]);
+        assert(count > 0); /* else there is no task */
+        chunk[i] = rest % count;
+        rest /= count;
         stored[i] = d->array->shard ? sq_axis_chunk_of(axis, sq_axis_begin(&d->axes[i], chunk[i])) : chunk[i];
         first = first && sq_axis_begin(axis, stored[i]) == sq_axis_begin(&d->axes[i], chunk[i]);
     }

@@ -380,9 +380,8 @@ static int read_through_buffer(struct sq_passage *p, const void *stored, struct 
     SQ_TRY(decode(p, stored, chunk, err));
     scatter(p, chunk + p->offset);
     if (sq_type_is_variable(type)) { /* what was not selected is nobody's */
-        uint64_t elements = p->chunk_bytes / r->element_bytes;
         sq_variable_clear(type, r->plan.rank, p->item.count, chunk + p->offset, p->strides);
-        sq_variable_free(type, 1, &elements, chunk, &(int64_t){(int64_t)r->element_bytes});
+        sq_variable_free_packed(type, p->chunk_bytes / r->element_bytes, chunk);
     } else if (keep) {
         const struct sq_cache_key key = cache_key(p);
         sq_chunk_cache_give(r->array->dataset->ctx->cache, &key, p->chunk_bytes, &p->worker->chunk, &p->worker->chunk_capacity);

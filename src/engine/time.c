@@ -60,8 +60,7 @@ static bool next_box(const struct squall_array_info *info, const uint64_t *box, 
 
 static void drop_elements(const struct squall_array_info *info, const struct squall_selection *s, void *buffer)
 {
-    const uint64_t elements = elements_of(info->rank, s->count);
-    sq_variable_free(info->type, 1, &elements, buffer, &(int64_t){(int64_t)info->element_bytes});
+    sq_variable_free_packed(info->type, elements_of(info->rank, s->count), buffer);
 }
 
 int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *ret, struct squall_error *err)

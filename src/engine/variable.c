@@ -78,6 +78,13 @@ void sq_variable_free(enum squall_type type, unsigned rank, const uint64_t *coun
         (void)visit_all(rank, count, box, strides, type == SQUALL_STRING ? free_string : free_bytes);
 }
 
+void sq_variable_free_packed(enum squall_type type, uint64_t count, void *elements)
+{
+    const int64_t stride = (int64_t)squall_type_size(type);
+    if (count > 0)
+        sq_variable_free(type, 1, &count, elements, &stride);
+}
+
 int sq_variable_own(enum squall_type type, unsigned rank, const uint64_t *count, void *box, const int64_t *strides,
                     struct squall_error *err)
 {

@@ -834,6 +834,13 @@ static void a_damaged_root_is_an_error_that_names_it(void **state)
     put_file("root/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"novelty\":{}}");
     assert_int_equal(sq_zarr_store_open(path, &s, &err), SQUALL_EUNSUPPORTED);
     assert_non_null(strstr(err.message, "unsupported extension novelty"));
+    for (int version = 2; version <= 3; version++) { /* the root is the one array that there is */
+        SQ_CLEANUP_FREE char *array = document_of(version, "fill_value", "\"hot\"");
+        SQ_CLEANUP_FREE char *damaged = in_test_folder(version == 3 ? "damaged3" : "damaged2");
+        put_file(version == 3 ? "damaged3/zarr.json" : "damaged2/.zarray", array);
+        assert_int_equal(sq_zarr_store_open(damaged, &s, &err), SQUALL_ECORRUPT);
+        assert_non_null(strstr(err.message, "its fill value is no float32"));
+    }
 }
 
 static void keys_cannot_leave_the_store(void **state)

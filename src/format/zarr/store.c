@@ -285,6 +285,15 @@ static int make_room(struct sq_zarr_store *s, const struct sq_json *nodes, struc
     return SQ_GROW(s->arrays, s->array_capacity, count < COMMON_COUNT ? count : COMMON_COUNT, err);
 }
 
+/* A store that is one array: damage to it leaves nothing. */
+static int add_only_array(struct opening *o, int version, const struct sq_json *document, const struct sq_json *attributes,
+                          struct squall_error *err)
+{
+    SQ_TRY(add_array(o, "", version, document, attributes, err));
+    struct sq_zarr_store *s = o->store;
+    return s->array_count == 1 ? 0 : sq_error(err, SQUALL_ECORRUPT, "%s", s->problems[s->problem_count - 1]);
+}
+
 static int open_v3(struct opening *o, const struct sq_json *root, struct squall_error *err)
 {
     const struct sq_json *consolidated = sq_json_get(root, "consolidated_metadata"), *nodes = sq_json_get(consolidated, "metadata");
@@ -296,7 +305,7 @@ static int open_v3(struct opening *o, const struct sq_json *root, struct squall_
         return sq_error_within(err, status, "%s", o->path);
     SQ_TRY(set_root_attributes(o, is_array ? NULL : sq_json_get(root, "attributes"), err));
     if (is_array)
-        return add_array(o, "", 3, root, NULL, err);
+        return add_only_array(o, 3, root, NULL, err);
     if (kind && !strcmp(kind, "inline") && sq_json_type(nodes) == SQ_JSON_OBJECT) {
         SQ_TRY(make_room(o->store, nodes, err));
         return sq_json_each(nodes, visit_consolidated_v3, o, err);
@@ -319,7 +328,7 @@ static int open_v2(struct opening *o, const struct sq_json *consolidated, struct
     SQ_TRY(read_document(o, "", ".zarray", &array, err));
     SQ_TRY(read_document(o, "", ".zattrs", &attributes, err));
     SQ_TRY(set_root_attributes(o, array ? NULL : attributes, err));
-    return array ? add_array(o, "", 2, array, attributes, err) : walk_group(o, "", 0, err);
+    return array ? add_only_array(o, 2, array, attributes, err) : walk_group(o, "", 0, err);
 }
 
 /* Has the node, "" the root, a document of any version? */
@@ -403,8 +412,7 @@ static int open_document(struct opening *o, int version, const char *text, size_
     o->store->version = version;
     SQ_TRY(set_root_attributes(o, NULL, err));
     SQ_TRY(sq_json_parse(text, length, &document, err));
-    SQ_TRY(add_array(o, "", version, document, NULL, err));
-    return o->store->array_count == 1 ? 0 : sq_error(err, SQUALL_ECORRUPT, "%s", o->store->problems[0]);
+    return add_only_array(o, version, document, NULL, err);
 }
 
 int sq_zarr_store_from_document(const char *folder, int version, const char *document, size_t length, struct sq_zarr_store *ret,

@@ -403,6 +403,8 @@ class Case:
         self.refused = [name for name in names if name.removeprefix("numcodecs.") in REFUSED]
         # these of numcodecs encode in the order of memory, and so zarr-python reads something else than was written to it
         self.scrambled = "transpose" in names and any(name.removeprefix("numcodecs.") in MEMORY_ORDER for name in names)
+        # numcodecs' bitround makes a copy in C order, whatever the order of what it gets
+        self.scrambled |= "bitround" in names and document.get("order") == "F"
         attributes = document["attributes"] if self.version == 3 else dict(documents.get(".zattrs", {}))
         self.dims = tuple(attributes.pop("_ARRAY_DIMENSIONS", document.get("dimension_names", [None] * len(self.shape))))
         self.attributes = attributes

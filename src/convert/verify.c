@@ -269,7 +269,7 @@ struct decoding {
     bool complete; /* it has every chunk: one that is not there is missing, and not left out as fill */
     struct squall_array_info info;
     struct sq_axis axes[SQUALL_RANK_MAX]; /* of the chunks that are decoded: with shards, the inner ones */
-    size_t chunk_elements, first_order;
+    size_t first_order;
     void **buffers; /* of each worker: one chunk */
 };
 
@@ -303,8 +303,8 @@ static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order,
         box.step[i] = 1;
         elements *= box.count[i];
     }
-    int status = squall_array_read(d->array, &box, buffer, NULL, &failure);
-    if (status == SQUALL_ENOMEM || status == SQUALL_ECANCELLED) {
+    int status = squall_array_read(d->array, &box, buffer, NULL, &failure); /* SQUALL_ENOMEM: it may be its file that is too large */
+    if (status == SQUALL_ECANCELLED) {
         if (err)
             *err = failure;
         return status;
@@ -366,37 +366,48 @@ static int decode_task(void *user, size_t index, unsigned worker, struct squall_
     return 0;
 }
 
+/* How many chunks the array has, and what one takes in memory. Returns why they are not looked at; NULL: they are. */
+static const char *measure(struct decoding *d, size_t *ret_chunks, size_t *ret_bytes)
+{
+    size_t chunks = 1, bytes = d->info.element_bytes;
+    bool counted = true, fits = true;
+    if (d->info.unsupported)
+        return d->info.unsupported;
+    for (unsigned i = 0; i < d->info.rank; i++) {
+        uint64_t shape = d->info.shape[i], length = d->info.chunks[i] < shape ? d->info.chunks[i] : shape;
+        d->axes[i] = d->array->shard ? (struct sq_axis){.length = shape, .chunk = d->info.chunks[i]} : d->array->grid[i];
+        counted = counted && sq_mul_size(chunks, sq_axis_count(&d->axes[i]), &chunks);
+        fits = fits && sq_mul_size(bytes, length, &bytes);
+    }
+    if (!counted || chunks > CHUNK_COUNT_LIMIT)
+        return "more chunks than verify looks at";
+    *ret_chunks = chunks;
+    *ret_bytes = bytes;
+    return fits && bytes <= d->v->ctx->memory_bytes / 2 ? NULL : "a chunk does not fit into the memory that may be used";
+}
+
 /* *ret_chunks: how many chunks the array has. */
 static int decode_array(struct verify *v, squall_array *a, bool complete, size_t first_order, size_t *ret_chunks, struct squall_error *err)
 {
     __attribute__((cleanup(decoding_done))) struct decoding d = {
         .v = v, .array = a, .complete = complete, .info = squall_array_info(a), .first_order = first_order};
-    size_t chunks = 1, bytes, element = d.info.element_bytes;
-    *ret_chunks = 0;
-    if (d.info.unsupported)
-        return add_finding(v, true, first_order, sq_format("%s: %s: not checked: %s", v->store, d.info.name, d.info.unsupported), err);
-    d.chunk_elements = 1;
-    for (unsigned i = 0; i < d.info.rank; i++) {
-        d.axes[i] = a->shard ? (struct sq_axis){.length = d.info.shape[i], .chunk = d.info.chunks[i]} : a->grid[i];
-        uint64_t length = d.info.chunks[i] < d.info.shape[i] ? d.info.chunks[i] : d.info.shape[i];
-        if (!sq_mul_size(chunks, sq_axis_count(&d.axes[i]), &chunks) || !sq_mul_size(d.chunk_elements, length, &d.chunk_elements))
-            return add_finding(v, !complete, first_order,
-                               sq_format("%s: %s: not checked: more chunks than can be counted", v->store, d.info.name), err);
-    }
-    if (chunks > CHUNK_COUNT_LIMIT)
-        return add_finding(v, !complete, first_order,
-                           sq_format("%s: %s: not checked: %zu chunks, more than the %d that verify looks at", v->store, d.info.name,
-                                     chunks, CHUNK_COUNT_LIMIT),
-                           err);
+    size_t chunks = 0, bytes = 0;
+    const char *why_not = measure(&d, &chunks, &bytes);
+    *ret_chunks = chunks;
+    if (why_not)
+        return add_finding(v, d.info.unsupported || !complete, first_order,
+                           sq_format("%s: %s: not checked: %s", v->store, d.info.name, why_not), err);
+    unsigned threads = v->ctx->threads;
+    if (bytes && threads > v->ctx->memory_bytes / 2 / bytes)
+        threads = (unsigned)(v->ctx->memory_bytes / 2 / bytes);
     d.buffers = sq_alloc_zero(v->ctx->threads, sizeof *d.buffers);
-    if (!d.buffers || !sq_mul_size(d.chunk_elements, element, &bytes))
-        return sq_error_memory(err, sizeof(void *));
-    for (unsigned i = 0; i < v->ctx->threads && chunks; i++)
+    if (!d.buffers)
+        return sq_error_memory(err, v->ctx->threads * sizeof *d.buffers);
+    for (unsigned i = 0; i < threads && chunks; i++)
         if (!(d.buffers[i] = sq_alloc(bytes, 1)))
             return sq_error_memory(err, bytes);
     v->chunk_count += chunks;
-    *ret_chunks = chunks;
-    return sq_parallel(v->ctx->threads, chunks, decode_task, &d, err);
+    return sq_parallel(threads, chunks, decode_task, &d, err);
 }
 
 static int by_decoding(squall_context *ctx, struct verify *v, struct squall_error *err)

@@ -304,6 +304,20 @@ def test_verify_looks_into_every_shard(look, tmp_path):
     assert "chunk 1/0: absent" in done
 
 
+def test_a_chunk_too_large_for_memory_keeps_verify_from_no_other(look, holes):
+    with open(holes / "a/c/0/0", "wb") as file:
+        file.truncate(2**42)
+    claim = json.loads((holes / "a/zarr.json").read_text())
+    claim["shape"] = claim["chunk_grid"]["configuration"]["chunk_shape"] = [2**18, 2**20]
+    (holes / "b").mkdir()
+    (holes / "b/zarr.json").write_text(json.dumps(claim))
+    (holes / "a/c/2/0").write_bytes(b"")
+    done = look("verify", holes, codes=(5,)).out
+    assert "b: not checked: a chunk does not fit" in done
+    assert done.count(": a: chunk") == 4
+    assert "4 chunks decoded: 2 bad, 3 absent" in done
+
+
 @pytest.mark.parametrize("value", [0, "x"], ids=str)
 @pytest.mark.parametrize(
     "place",

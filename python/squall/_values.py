@@ -32,6 +32,9 @@ def values_for(value, dtype, shape):
     return np.ascontiguousarray(fit(np.asarray(value, dtype=object), shape)).reshape(shape)
 
 
+_NOT_NUMPYS = {"bfloat16", "int2", "int4", "uint2", "uint4"}  # names that packages like ml_dtypes give to numpy
+
+
 def type_text(dtype):
     """What struct squall_array_spec calls a type that is numpy's, Python's or named in Zarr's words."""
     if dtype is str or isinstance(dtype, np.dtypes.StringDType):
@@ -41,6 +44,8 @@ def type_text(dtype):
     if isinstance(dtype, Mapping):
         return json.dumps(dict(dtype))
     if isinstance(dtype, str):
+        if dtype in _NOT_NUMPYS:
+            return dtype
         try:
             dtype = np.dtype(dtype)
         except TypeError:
@@ -50,7 +55,7 @@ def type_text(dtype):
         raise TypeError("dtype object says too little: str for texts, bytes for bytes of variable length")
     if dtype.fields:
         return json.dumps(dtype.descr)
-    return dtype.name if dtype.name == "bfloat16" else dtype.str
+    return dtype.name if dtype.name in _NOT_NUMPYS else dtype.str
 
 
 def fill_text(value, zarr_format):

@@ -1,6 +1,7 @@
 """The Python package writes: what numpy's assignment puts into an array in memory, squall puts into a store, and zarr-python reads it."""
 
 import concurrent.futures
+import importlib.util
 import json
 import pickle
 
@@ -349,3 +350,22 @@ def test_arrays_are_values(tmp_path):
     two = squall.create_array(tmp_path / "b.zarr", shape=(4, 3), dtype="f8")
     two[::2] = one
     assert two[...].tolist() == [[0, 1, 2], [0, 0, 0], [3, 4, 5], [0, 0, 0]]
+
+
+def test_small_integers_are_a_byte_in_memory(tmp_path):
+    array = squall.create_array(tmp_path / "a.zarr", shape=(5,), dtype="int4", fill_value=-3)
+    assert array.dtype == "i1" and array.type_name == "int4" and array[...].tolist() == [-3] * 5
+    array[:] = [1, 2, -8, 7, 0]
+    assert array[::-1].tolist() == [0, 7, -8, 2, 1]
+
+
+def test_bfloat16_needs_its_package(tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes") if importlib.util.find_spec("ml_dtypes") else None
+    array = squall.create_array(tmp_path / "a.zarr", shape=(2,), dtype="bfloat16")
+    assert array.type_name == "bfloat16" and "bfloat16" in repr(array)
+    if ml_dtypes:
+        array[:] = [1.5, 2]
+        assert array[...].dtype == ml_dtypes.bfloat16 and array[...].tolist() == [1.5, 2]
+    else:
+        with pytest.raises(TypeError, match="install ml_dtypes"):
+            array[0]

@@ -3,7 +3,9 @@ bit what zarr-python reads, and tensorstore, where it knows what they are made o
 
 import itertools
 import json
+import pickle
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -15,10 +17,16 @@ import pytest
 import squall as sq
 import tensorstore
 import zarr
+from conftest import BUILD, ROOT
 from zarr_random import NEWEST, REFUSED, Case, codec_names
 
 warnings.filterwarnings("ignore", module="zarr")
 EACH = 250
+REQUIREMENTS = ROOT / "tests" / "requirements-elsewhere.txt"
+try:
+    import zarrs  # where the newest Python is
+except ImportError:
+    zarrs = None
 if NEWEST:
     zarr.config.set({"array.rectilinear_chunks": True})
 
@@ -59,6 +67,29 @@ def same_in_tensorstore(case, folder, found):
         if "Error parsing object member" in str(error) or "not compatible with subsequent bytes -> bytes codecs" in str(error):
             return False
         raise
+    return True
+
+
+def same_in_zarrs(case, folder, wanted):
+    """False where zarrs does not know a type or codec, or gets it wrong, also of what zarr-python wrote; None where there is no zarrs."""
+    if not zarrs:
+        return None
+    text = json.dumps(case.document)
+    sizes = {int(n) for n in re.findall('"typesize": ([0-9]+)', text)}
+    # big-endian complex numbers, fill values that are bits of a NaN, and Blosc of anything but elements
+    if wanted.dtype.kind == "c" and '"big"' in text or '"0x' in text or not sizes <= {wanted.dtype.itemsize}:
+        return False
+    if any(now.endswith("blosc") and before != "bytes" for before, now in itertools.pairwise(case.codecs)):
+        return False
+    try:
+        with zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline", "codec_pipeline.strict": True}):
+            theirs = zarr.open_array(folder, path=case.path, mode="r", zarr_format=case.version)
+            values = np.asarray(theirs[...], dtype=object if wanted.dtype == object else theirs.dtype)
+    except Exception as error:  # it has a class of its own for each
+        if re.search("^Unsupported|not support|C contiguous", f"{type(error).__name__} {error}"):
+            return False
+        raise
+    assert_same(native(values), wanted, case)
     return True
 
 
@@ -145,6 +176,8 @@ def check_written(case, array, wanted, folder, counts):
     theirs = zarr.open_array(folder, path=case.path, mode="r", zarr_format=case.version)
     assert_same(native(np.asarray(theirs[...], dtype=object if whole.dtype == object else theirs.dtype)), wanted, case)
     counts["tensorstore"] += same_in_tensorstore(case, folder, whole)
+    if (same := same_in_zarrs(case, folder, whole)) is not None:
+        counts["zarrs"] += same
 
 
 def how_to_create(case):
@@ -194,18 +227,19 @@ def check_creating(number, folder, counts):
     wanted = zarr.open_array(folder / "theirs", path=case.path, mode="r", zarr_format=case.version)
     array = sq.create_array(folder / "ours", case.path, **how)
     array[...] = case.values
-    check_written(case, array, array[...] if "numcodecs" in str(case) or case.version == 2 else case.values, folder / "ours", counts)
+    check_written(case, array, array[...] if case.lossy else case.values.astype(array.dtype), folder / "ours", counts)
     made = zarr.open_array(folder / "ours", path=case.path, mode="r", zarr_format=case.version)
     assert metadata_of(made) == metadata_of(wanted), case
 
 
 def check_batch(check, batch, folder):
-    counts = {"read": 0, "refused": 0, "tensorstore": 0}
+    counts = {"read": 0, "refused": 0, "tensorstore": 0, "zarrs": 0}
     for number in range(batch * EACH, (batch + 1) * EACH):
         check(number, folder / str(number), counts)
     shutil.rmtree(folder)
     assert counts["read"] + counts["refused"] == EACH
     assert counts["read"] > 0.5 * EACH and counts["tensorstore"] > 0.1 * EACH, counts
+    assert counts["zarrs"] > 0.05 * EACH or not zarrs or check is check_reading, counts
 
 
 @pytest.mark.parametrize("batch", range(8))
@@ -228,6 +262,41 @@ def test_random_arrays_that_squall_makes_open_elsewhere(tmp_path, batch):
 @pytest.mark.parametrize("check", [check_reading, check_writing, check_creating])
 def test_many_random_arrays(tmp_path, check, batch):
     check_batch(check, batch, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """The Python of an environment with the readers of tests/support/check_elsewhere.py, made once; they do not go with zarr-python 3."""
+    folder, newest = BUILD / "elsewhere", ROOT / ".venv-newest" / "bin" / "python"
+    python = folder / "bin" / "python"
+    if not (folder / "done").exists():
+        subprocess.run([newest if newest.exists() else sys.executable, "-m", "venv", "--clear", folder], check=True)
+        pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", REQUIREMENTS]
+        done = subprocess.run(pip, capture_output=True, text=True)
+        if "No matching distribution" in done.stderr or "Could not find a version" in done.stderr:
+            pytest.skip("zarr-python 2, rasterio and netCDF4 cannot be had")
+        assert done.returncode == 0, done.stderr
+        (folder / "done").touch()
+    return python
+
+
+@pytest.mark.long
+def test_arrays_that_squall_makes_open_in_zarr_python_2_gdal_and_netcdf(elsewhere, tmp_path):
+    for number in range(2000):
+        case = Case(number)
+        if (how := how_to_create(case)) is None:
+            continue
+        array = sq.create_array(tmp_path / str(number) / "ours", case.path, **how)
+        array[...] = case.values
+        (tmp_path / str(number) / "case.json").write_text(json.dumps({"version": case.version, "path": case.path}))
+        (tmp_path / str(number) / "wanted.pickle").write_bytes(pickle.dumps(array[...]))
+    script = ROOT / "tests" / "support" / "check_elsewhere.py"
+    done = subprocess.run([elsewhere, script, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert not found["differ"], found
+    assert found["read"]["zarr 2"] > 400 and not found["refused"]["zarr 2"], found
+    assert found["read"]["GDAL"] > 30 and found["read"]["netcdf-c"] > 15, found
 
 
 # ---- stores of others ------------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ INTS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 FLOATS = "float16 float32 float64".split()
 REFUSED = "pcodec zfpy zfp lzma jenkins_lookup3 optional".split()  # what squall names and does not read, also behind "numcodecs."
 MEMORY_ORDER = "delta astype fixedscaleoffset quantize packbits vlen-utf8 vlen-bytes".split()
+LOSSY = "fixedscaleoffset quantize bitround cast_value scale_offset astype".split()
 TEXTS = ["", "a", "Zürich", "🎉", "x" * 40, 'a,b\n"c"']
 
 
@@ -400,6 +401,8 @@ class Case:
         codecs = document["codecs"] if self.version == 3 else [*(document["filters"] or []), *filter(None, [document["compressor"]])]
         names = list(codec_names(codecs))
         self.rectilinear = document.get("chunk_grid", {}).get("name") == "rectilinear"
+        self.codecs = names
+        self.lossy = any(name.removeprefix("numcodecs.") in LOSSY for name in names)
         self.refused = [name for name in names if name.removeprefix("numcodecs.") in REFUSED]
         # these of numcodecs encode in the order of memory, and so zarr-python reads something else than was written to it
         self.scrambled = "transpose" in names and any(name.removeprefix("numcodecs.") in MEMORY_ORDER for name in names)

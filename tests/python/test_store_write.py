@@ -88,3 +88,20 @@ def test_random_regions_of_every_type_are_what_zarr_reads(writer, tmp_path, kind
                 store.only().write(part, slices)
                 expected[slices] = part
                 check(path, expected)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("codecs", CODECS)
+def test_tensorstore_reads_the_same_values(writer, tmp_path, zarr_format, codecs):
+    tensorstore = pytest.importorskip("tensorstore")
+    rng = random.Random(f"{codecs} {zarr_format}")
+    for kind in ("bool", "int16", "uint64", "float16", "float64", "complex64"):
+        for sharded in (False, True) if zarr_format == 3 else (False,):
+            path, expected = tmp_path / f"{kind} {sharded}.zarr", values_of(kind, (13, 7), rng)
+            sizes = {"shape": (13, 7), "chunks": (4, 2), "shards": (8, 6) if sharded else None}
+            writer.create_array(path, type=kind, codecs=codecs, zarr_format=zarr_format, **sizes)
+            with writer.open(path) as store:
+                store.only().write(expected)
+                store.only().write(expected[3:9, 1:4], (slice(3, 9), slice(1, 4)))
+            spec = {"driver": "zarr3" if zarr_format == 3 else "zarr", "kvstore": {"driver": "file", "path": str(path)}}
+            np.testing.assert_array_equal(tensorstore.open(spec).result().read().result(), expected)

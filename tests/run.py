@@ -18,7 +18,18 @@ SANITIZERS = {
 }
 # what the thread sanitizer is for
 ZARR_TESTS = [f"tests/python/test_zarr_{name}.py" for name in ("conformance", "metadata")]  # whose oracle is zarr-python
-THREADED = ["pool", "ordered", "queue", "chunk_cache", "engine_read", "result_memory", "grib_index", "grib_list", "convert_unit"]
+THREADED = [
+    "pool",
+    "ordered",
+    "codec_shard",
+    "queue",
+    "chunk_cache",
+    "engine_read",
+    "result_memory",
+    "grib_index",
+    "grib_list",
+    "convert_unit",
+]
 
 
 class Tally:

@@ -16,7 +16,7 @@ import pytest
 from conftest import BUILD, PACKAGE
 
 VERSION = importlib.metadata.version("zarr")
-FILES = "test_indexing.py test_array.py test_codecs test_v2.py test_group.py test_sync.py test_attributes.py test_properties.py".split()
+FILES = "test_indexing.py test_array.py test_codecs test_v2.py test_group.py test_sync.py test_attributes.py".split()
 BUILDERS = ["hatchling", "hatch-vcs"]
 TOOLS = "pytest pytest-asyncio pytest-xdist pytest-benchmark pytest-codspeed hypothesis tomlkit numpydoc".split()
 # name → why it fails with any pipeline but zarr's own

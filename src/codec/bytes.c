@@ -13,7 +13,15 @@ static const struct sq_stage_option options[] = {
     {0},
 };
 
-enum { ELEMENT_SWAP = 1 }; /* in value[]: bytes that are turned together; 0: none */
+/* In value[]: bytes that are turned together, 0: none; bits of a byte that count, 0: all; whether the first of those is a sign */
+enum { ELEMENT_SWAP = 1, LOW_BITS, LOW_SIGNED };
+
+static int low_bits(enum squall_type type)
+{
+    if (type == SQUALL_INT2 || type == SQUALL_UINT2)
+        return 2;
+    return type == SQUALL_INT4 || type == SQUALL_UINT4 ? 4 : 0;
+}
 
 static int bind(struct sq_stage *stage, const struct sq_json *configuration, struct sq_stage_array *array, struct squall_error *err)
 {
@@ -27,7 +35,10 @@ static int bind(struct sq_stage *stage, const struct sq_json *configuration, str
     array->big_endian = stage->value[OPTION_ENDIAN] == ENDIAN_BIG;
     bool turned = array->big_endian != machine_is_big && array->dtype.order_bytes > 1;
     stage->value[ELEMENT_SWAP] = turned ? (int)array->dtype.order_bytes : 0;
-    stage->decode_copies = stage->encode_copies = !turned;
+    stage->value[LOW_BITS] = low_bits(array->dtype.type);
+    stage->value[LOW_SIGNED] = array->dtype.type == SQUALL_INT2 || array->dtype.type == SQUALL_INT4;
+    stage->decode_copies = !turned && !stage->value[LOW_BITS];
+    stage->encode_copies = !turned;
     return 0;
 }
 
@@ -50,6 +61,14 @@ static void swap(const uint8_t *src, uint8_t *dst, size_t size_bytes, int width)
         SWAP_ALL(uint64_t, __builtin_bswap64)
 }
 
+/* What writers leave in the other bits is arbitrary (zarr-extensions, int4: "the upper bits are ignored"). src may be dst */
+static void extend(const struct sq_stage *stage, const uint8_t *src, uint8_t *dst, size_t size_bytes)
+{
+    const unsigned bits = (unsigned)stage->value[LOW_BITS], sign = stage->value[LOW_SIGNED] ? 1U << (bits - 1) : 0;
+    for (size_t i = 0; i < size_bytes; i++)
+        dst[i] = (uint8_t)(((src[i] & ((1U << bits) - 1)) ^ sign) - sign);
+}
+
 static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                   uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
@@ -57,11 +76,15 @@ static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch
     size_t width = (size_t)stage->value[ELEMENT_SWAP];
     if (src_size > capacity)
         return SQ_STAGE_NO_ROOM;
+    *ret_size = src_size;
+    if (stage->value[LOW_BITS]) {
+        extend(stage, src, dst, src_size);
+        return 0;
+    }
     if (src_size % width != 0)
         return sq_error(err, SQUALL_ECORRUPT,
                         "bytes: %zu bytes are not whole numbers of %zu; the chunk is truncated, or from another array", src_size, width);
     swap(src, dst, src_size, (int)width);
-    *ret_size = src_size;
     return 0;
 }
 
@@ -73,7 +96,10 @@ static size_t decoded_size(const uint8_t *src, size_t src_size)
 
 static void decode_in_place(const struct sq_stage *stage, uint8_t *data, size_t size)
 {
-    swap(data, data, size, stage->value[ELEMENT_SWAP]);
+    if (stage->value[LOW_BITS])
+        extend(stage, data, data, size);
+    else
+        swap(data, data, size, stage->value[ELEMENT_SWAP]);
 }
 
 static size_t bound(const struct sq_stage *stage, size_t src_size)

@@ -141,6 +141,29 @@ def check_reading(number, folder, counts):
     counts["tensorstore"] += same_in_tensorstore(case, folder, whole)
 
 
+@pytest.mark.parametrize("sharded", [False, True])
+@pytest.mark.parametrize("codecs", [[], [{"name": "gzip", "configuration": {"level": 1}}]], ids=["stored", "gzip"])
+@pytest.mark.parametrize("kind", ["bfloat16", "int4", "int2"])
+def test_types_that_only_tensorstore_writes(tmp_path, kind, codecs, sharded):
+    """Of small integers it leaves the upper bits of a byte zero, also below a sign."""
+    chain = [{"name": "bytes", "configuration": {"endian": "little"}} if kind == "bfloat16" else {"name": "bytes"}, *codecs]
+    index = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+    if sharded:
+        chain = [{"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 3], "codecs": chain, "index_codecs": index}}]
+    grid = {"name": "regular", "configuration": {"chunk_shape": [4, 6]}}
+    metadata = {"shape": [7, 10], "data_type": kind, "chunk_grid": grid, "codecs": chain, "fill_value": -1}
+    spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(tmp_path)}}
+    store = tensorstore.open({**spec, "metadata": metadata}, create=True).result()
+    least = {"bfloat16": -100, "int4": -8, "int2": -2}[kind]
+    values = np.random.default_rng(1).integers(least, -least, (7, 10)).astype(store.dtype.numpy_dtype)
+    store[:5].write(values[:5]).result()
+    array = sq.open_array(tmp_path, mode="r+")
+    np.testing.assert_array_equal(array[...].astype(float), store.read().result().astype(float))
+    np.testing.assert_array_equal(array[1:7:3, 4].astype(float), store.read().result()[1:7:3, 4].astype(float))
+    array[2:] = values[2:]
+    np.testing.assert_array_equal(tensorstore.open(spec).result().read().result().astype(float), values.astype(float))
+
+
 def files_of(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 

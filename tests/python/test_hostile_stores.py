@@ -293,6 +293,18 @@ def test_what_a_link_to_nowhere_hides_is_no_fill_value(look, holes, where):
     assert "leads nowhere" in look("verify", holes, codes=(5,)).out
 
 
+@pytest.mark.parametrize("shards", [None, (2, 4)], ids=["chunks", "shards"])
+@pytest.mark.parametrize("where", ["c", "c/0", "c/0/0"])
+def test_what_a_link_to_nowhere_hides_is_not_written_over_with_fill(tmp_path, where, shards):
+    array = zarr.create_array(tmp_path / "a.zarr", shape=(4, 4), chunks=(1, 2) if shards else (2, 4), shards=shards, dtype="i2")
+    array[:] = 7
+    link_to_nowhere(tmp_path / "a.zarr" / where)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    with pytest.raises(squall.Error, match="leads nowhere"):
+        squall.open_array(tmp_path / "a.zarr", mode="r+")[1, 1:2] = 5
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+
+
 def test_verify_looks_into_every_shard(look, tmp_path):
     path = tmp_path / "shards.zarr"
     array = zarr.create_array(path, shape=(8, 8), shards=(4, 4), chunks=(2, 2), dtype="i4", fill_value=0)

@@ -47,7 +47,7 @@ def svg(rows):
     for impl, colour in IMPLS.items():
         legend.append(f'<rect x="{x}" y="24" width="10" height="10" fill="{colour}"/><text x="{x + 14}" y="33">{impl}</text>')
         x += 34 + 7 * len(impl)
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 48} {y}" font-family="sans-serif" font-size="12">'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 48} {y + 4}" font-family="sans-serif" font-size="12">'
     style = "<style>text{fill:#333}.n{font-size:10px}@media(prefers-color-scheme:dark){text{fill:#ccc}}</style>"
     title = f'<text x="{LEFT}" y="14" font-weight="bold">Time taken, in multiples of squall\'s</text>'
     return "\n".join([head, style, title, *legend, *out, "</svg>"]) + "\n"

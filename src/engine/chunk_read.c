@@ -12,12 +12,15 @@
 #include "engine/variable.h"
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/pool.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 /* Stored bytes are read in pieces that stay in the processor's own cache until they are scattered. */
 enum { PIECE_BYTES = 256 << 10 };
+/* What one thread fetches of a large chunk at a time. */
+enum { FETCH_BYTES = 512 << 10 };
 /* A box that is at most this part of its chunk is likely to have neighbours that are read next. */
 enum { SMALL_PART = 4 };
 
@@ -286,6 +289,33 @@ static int read_plain(struct sq_passage *p, const void *stored, struct squall_er
 
 /* ---- decode ----------------------------------------------------------------------------------------------------------------------- */
 
+struct fetching {
+    const struct sq_passage *passage;
+    uint8_t *raw;
+};
+
+static int fetch_piece(void *user, size_t index, unsigned seat, struct squall_error *err)
+{
+    const struct fetching *f = user;
+    const struct sq_location *where = &f->passage->where;
+    const size_t at = index * FETCH_BYTES, left = (size_t)where->size_bytes - at, size_bytes = left < FETCH_BYTES ? left : FETCH_BYTES;
+    (void)seat;
+    return where->source ? sq_source_read(where->source, where->offset + at, f->raw + at, size_bytes, err)
+                         : sq_file_read_at(f->passage->fd, where->path, where->offset + at, f->raw + at, size_bytes, err);
+}
+
+/* A large chunk that has threads to itself is fetched by all of them: a copy out of the system's cache takes a good part of decoding it. */
+static int fetch_by_threads(const struct sq_passage *p, uint8_t *raw, struct squall_error *err)
+{
+    struct fetching f = {.passage = p, .raw = raw};
+    const size_t pieces = ((size_t)p->where.size_bytes + FETCH_BYTES - 1) / FETCH_BYTES;
+    double begin = sq_reading_clock(p->reading);
+    int status = sq_parallel(p->threads, pieces, fetch_piece, &f, err);
+    p->worker->speed.bytes += p->where.size_bytes;
+    p->worker->speed.read_seconds += sq_reading_clock(p->reading) - begin;
+    return status;
+}
+
 /* All that is stored of the chunk, in the worker's buffer unless it is in memory already. NULL: told in err. */
 static const void *fetch_whole(const struct sq_passage *p, const void *stored, int *ret_status, struct squall_error *err)
 {
@@ -293,7 +323,12 @@ static const void *fetch_whole(const struct sq_passage *p, const void *stored, i
     if (stored)
         return stored;
     void *raw = sq_worker_raw(p->worker, (size_t)p->where.size_bytes);
-    *ret_status = raw ? sq_passage_fetch(p, 0, raw, (size_t)p->where.size_bytes, err) : sq_error_memory(err, p->where.size_bytes);
+    if (!raw)
+        *ret_status = sq_error_memory(err, p->where.size_bytes);
+    else if (p->threads > 1 && p->where.size_bytes >= 2 * FETCH_BYTES)
+        *ret_status = fetch_by_threads(p, raw, err);
+    else
+        *ret_status = sq_passage_fetch(p, 0, raw, (size_t)p->where.size_bytes, err);
     if (!*ret_status)
         *ret_status = check_member(p, raw, err);
     return *ret_status ? NULL : raw;

@@ -377,6 +377,30 @@ static void large_chunks_are_read_by_threads_that_keep_their_scratch(void **stat
     dataset = kept;
 }
 
+/* A single large chunk is fetched by all threads, a piece each. */
+static void one_large_chunk_is_fetched_in_pieces(void **state)
+{
+    (void)state;
+    enum { ROWS = 9, COLUMNS = (1 << 17) + 3 };
+    const uint64_t shape[] = {ROWS, COLUMNS}, chunks[] = {ROWS, COLUMNS};
+    struct squall_dataset *kept = dataset;
+    dataset = sq_dataset_new(&context, "large", "fake", NULL);
+    struct fake *f = fake_new(ENCODED, false, 2, shape, chunks);
+    struct squall_selection all = squall_selection_all(&f->base), column = {.start = {0, 77}, .count = {ROWS, 1}, .step = {1, 1}};
+    int32_t *values = calloc((size_t)ROWS * COLUMNS, sizeof *values), few[ROWS];
+    struct squall_speed speed = {0};
+    assert_int_equal(sq_array_read(&f->base, &all, values, NULL, 4, &speed, NULL), 0);
+    assert_int_equal(speed.bytes, (uint64_t)ROWS * COLUMNS * 4);
+    for (uint64_t i = 0; i < (uint64_t)ROWS * COLUMNS; i++)
+        assert_true(values[i] == value_at(i));
+    assert_int_equal(squall_array_read(&f->base, &column, few, NULL, NULL), 0);
+    for (uint64_t y = 0; y < ROWS; y++)
+        assert_int_equal(few[y], value_at(y * COLUMNS + 77));
+    free(values);
+    squall_dataset_close(dataset);
+    dataset = kept;
+}
+
 struct reader {
     struct fake *f;
     uint64_t seed;
@@ -635,6 +659,7 @@ int main(void)
         cmocka_unit_test(a_small_run_of_a_chunk_is_decoded_alone_where_that_can_be),
         cmocka_unit_test(without_strides_the_box_is_packed),
         cmocka_unit_test(large_chunks_are_read_by_threads_that_keep_their_scratch),
+        cmocka_unit_test(one_large_chunk_is_fetched_in_pieces),
         cmocka_unit_test(threads_read_one_array_at_the_same_time),
         cmocka_unit_test(a_chunk_that_does_not_decode_is_named),
         cmocka_unit_test(a_chunk_of_another_size_is_refused),

@@ -65,12 +65,6 @@ static uint64_t round_one(const struct sq_stage *stage, uint64_t x)
     return bits > keep ? rounded(x, bits - keep) : x;
 }
 
-static size_t bound(const struct sq_stage *stage, size_t src_size)
-{
-    (void)stage;
-    return src_size;
-}
-
 #define ROUND_ALL(T)                                                                                                                       \
     for (size_t i = 0; i + sizeof(T) <= src_size; i += sizeof(T)) {                                                                        \
         T x;                                                                                                                               \
@@ -106,5 +100,5 @@ const struct sq_stage_ops sq_stage_bitround = {.name = "bitround",
                                                .fixed = true,
                                                .options = options,
                                                .bind = bind,
-                                               .bound = bound,
+                                               .bound = sq_stage_same_size,
                                                .encode = encode};

@@ -102,12 +102,6 @@ static void decode_in_place(const struct sq_stage *stage, uint8_t *data, size_t 
         swap(data, data, size, stage->value[ELEMENT_SWAP]);
 }
 
-static size_t bound(const struct sq_stage *stage, size_t src_size)
-{
-    (void)stage;
-    return src_size;
-}
-
 static int encode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                   uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
@@ -127,5 +121,5 @@ const struct sq_stage_ops sq_stage_bytes = {.name = "bytes",
                                             .decode = decode,
                                             .decode_in_place = decode_in_place,
                                             .decoded_size = decoded_size,
-                                            .bound = bound,
+                                            .bound = sq_stage_same_size,
                                             .encode = encode};

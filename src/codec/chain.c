@@ -95,6 +95,12 @@ static int check_size(const struct sq_codec_chain *chain, size_t size, struct sq
     return sq_error(err, SQUALL_EINVAL, "%zu bytes in memory for a chunk of %zu", size, chain->chunk_bytes);
 }
 
+size_t sq_stage_same_size(const struct sq_stage *stage, size_t src_size)
+{
+    (void)stage;
+    return src_size;
+}
+
 /* ---- decode ----------------------------------------------------------------------------------------------------------------------- */
 
 static int wrong_size(const char *codec, size_t size, size_t expected, struct squall_error *err)

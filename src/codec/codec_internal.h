@@ -89,6 +89,9 @@ struct sq_stage_ops {
                         size_t chunk_bytes, size_t from_bytes, size_t count_bytes, uint8_t *dst, struct squall_error *err);
 };
 
+/* The bound of a stage that neither adds nor drops bytes. */
+size_t sq_stage_same_size(const struct sq_stage *stage, size_t src_size);
+
 extern const struct sq_stage_ops sq_stage_adler32, sq_stage_astype, sq_stage_bitround, sq_stage_blosc, sq_stage_bytes, sq_stage_bz2,
     sq_stage_cast_value, sq_stage_crc32, sq_stage_crc32c, sq_stage_delta, sq_stage_fixedscaleoffset, sq_stage_fletcher32, sq_stage_gzip,
     sq_stage_lz4, sq_stage_packbits, sq_stage_packbits_numcodecs, sq_stage_quantize, sq_stage_scale_offset, sq_stage_sharding,

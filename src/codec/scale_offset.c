@@ -134,12 +134,6 @@ static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch
     return 0;
 }
 
-static size_t bound(const struct sq_stage *stage, size_t src_size)
-{
-    (void)stage;
-    return src_size;
-}
-
 static int encode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                   uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
@@ -159,5 +153,5 @@ const struct sq_stage_ops sq_stage_scale_offset = {.name = "scale_offset",
                                                    .done = done,
                                                    .tell = tell,
                                                    .decode = decode,
-                                                   .bound = bound,
+                                                   .bound = sq_stage_same_size,
                                                    .encode = encode};

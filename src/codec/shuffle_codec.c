@@ -44,12 +44,6 @@ static size_t decoded_size(const uint8_t *src, size_t src_size)
     return src_size;
 }
 
-static size_t bound(const struct sq_stage *stage, size_t src_size)
-{
-    (void)stage;
-    return src_size;
-}
-
 static int encode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                   uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
@@ -69,5 +63,5 @@ const struct sq_stage_ops sq_stage_shuffle = {.name = "shuffle",
                                               .bind = bind,
                                               .decode = decode,
                                               .decoded_size = decoded_size,
-                                              .bound = bound,
+                                              .bound = sq_stage_same_size,
                                               .encode = encode};

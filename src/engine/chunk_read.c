@@ -156,12 +156,18 @@ void sq_passage_close(struct sq_passage *p)
     sq_free(p->where.path);
 }
 
-int sq_passage_fetch(const struct sq_passage *p, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err)
+/* size_bytes of what is stored, from its byte `at` on. */
+static int read_stored(const struct sq_passage *p, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err)
 {
     const struct sq_location *where = &p->where;
+    return where->source ? sq_source_read(where->source, where->offset + at, dst, size_bytes, err)
+                         : sq_file_read_at(p->fd, where->path, where->offset + at, dst, size_bytes, err);
+}
+
+int sq_passage_fetch(const struct sq_passage *p, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err)
+{
     double begin = sq_reading_clock(p->reading);
-    int status = where->source ? sq_source_read(where->source, where->offset + at, dst, size_bytes, err)
-                               : sq_file_read_at(p->fd, where->path, where->offset + at, dst, size_bytes, err);
+    int status = read_stored(p, at, dst, size_bytes, err);
     p->worker->speed.bytes += size_bytes;
     p->worker->speed.read_seconds += sq_reading_clock(p->reading) - begin;
     return status;
@@ -297,11 +303,9 @@ struct fetching {
 static int fetch_piece(void *user, size_t index, unsigned seat, struct squall_error *err)
 {
     const struct fetching *f = user;
-    const struct sq_location *where = &f->passage->where;
-    const size_t at = index * FETCH_BYTES, left = (size_t)where->size_bytes - at, size_bytes = left < FETCH_BYTES ? left : FETCH_BYTES;
+    const size_t at = index * FETCH_BYTES, left = (size_t)f->passage->where.size_bytes - at;
     (void)seat;
-    return where->source ? sq_source_read(where->source, where->offset + at, f->raw + at, size_bytes, err)
-                         : sq_file_read_at(f->passage->fd, where->path, where->offset + at, f->raw + at, size_bytes, err);
+    return read_stored(f->passage, at, f->raw + at, left < FETCH_BYTES ? left : FETCH_BYTES, err);
 }
 
 /* A large chunk that has threads to itself is fetched by all of them: a copy out of the system's cache takes a good part of decoding it. */

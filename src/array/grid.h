@@ -5,6 +5,7 @@
 #ifndef SQ_ARRAY_GRID_H
 #define SQ_ARRAY_GRID_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct sq_axis {
     const uint64_t
         *edges; /* rectilinear: chunk k has the elements from edges[k] up to edges[k + 1], the last edge ≥ length; NULL: regular */
     uint64_t edge_count;
+    bool cut; /* regular: the last chunk ends with the dimension. Else it is as long as the others, and reaches beyond */
 };
 
 /* How many chunks; of a dimension without elements 0. */
@@ -46,7 +48,10 @@ static inline uint64_t sq_axis_begin(const struct sq_axis *axis, uint64_t chunk)
 
 static inline uint64_t sq_axis_extent(const struct sq_axis *axis, uint64_t chunk)
 {
-    return axis->edges ? axis->edges[chunk + 1] - axis->edges[chunk] : axis->chunk;
+    if (axis->edges)
+        return axis->edges[chunk + 1] - axis->edges[chunk];
+    const uint64_t left = axis->length - chunk * axis->chunk;
+    return axis->cut && left < axis->chunk ? left : axis->chunk;
 }
 
 #endif

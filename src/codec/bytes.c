@@ -1,6 +1,7 @@
 /* "bytes": elements as they lie in memory, in the byte order that the metadata says; in v2 that goes without saying. */
 #include "base/error_internal.h"
 #include "codec/codec_internal.h"
+#include "codec/swap.h"
 #include <string.h>
 
 enum { OPTION_ENDIAN };
@@ -42,25 +43,6 @@ static int bind(struct sq_stage *stage, const struct sq_json *configuration, str
     return 0;
 }
 
-#define SWAP_ALL(T, swap)                                                                                                                  \
-    for (size_t i = 0; i + sizeof(T) <= size_bytes; i += sizeof(T)) {                                                                      \
-        T element;                                                                                                                         \
-        memcpy(&element, src + i, sizeof element);                                                                                         \
-        element = swap(element);                                                                                                           \
-        memcpy(dst + i, &element, sizeof element);                                                                                         \
-    }
-
-/* src may be dst */
-static void swap(const uint8_t *src, uint8_t *dst, size_t size_bytes, int width)
-{
-    if (width == 2)
-        SWAP_ALL(uint16_t, __builtin_bswap16)
-    else if (width == 4)
-        SWAP_ALL(uint32_t, __builtin_bswap32)
-    else
-        SWAP_ALL(uint64_t, __builtin_bswap64)
-}
-
 /* What writers leave in the other bits is arbitrary (zarr-extensions, int4: "the upper bits are ignored"). src may be dst */
 static void extend(const struct sq_stage *stage, const uint8_t *src, uint8_t *dst, size_t size_bytes)
 {
@@ -84,7 +66,7 @@ static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch
     if (src_size % width != 0)
         return sq_error(err, SQUALL_ECORRUPT,
                         "bytes: %zu bytes are not whole numbers of %zu; the chunk is truncated, or from another array", src_size, width);
-    swap(src, dst, src_size, (int)width);
+    sq_swap(dst, src, src_size, (unsigned)width);
     return 0;
 }
 
@@ -99,14 +81,14 @@ static void decode_in_place(const struct sq_stage *stage, uint8_t *data, size_t 
     if (stage->value[LOW_BITS])
         extend(stage, data, data, size);
     else
-        swap(data, data, size, stage->value[ELEMENT_SWAP]);
+        sq_swap(data, data, size, (unsigned)stage->value[ELEMENT_SWAP]);
 }
 
 static int encode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                   uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
     (void)scratch, (void)threads, (void)capacity, (void)err;
-    swap(src, dst, src_size, stage->value[ELEMENT_SWAP]);
+    sq_swap(dst, src, src_size, (unsigned)stage->value[ELEMENT_SWAP]);
     *ret_size = src_size;
     return 0;
 }

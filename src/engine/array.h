@@ -76,8 +76,10 @@ struct squall_array {
     const struct sq_codec_shard *shard; /* NULL: chunks lie for themselves. The format's */
     uint64_t decoded_id;                /* what turns stored bytes into elements, as a hash; 0: chunks are never kept decoded */
     bool plain;                         /* stored bytes are the chunk's bytes: they can be read straight into the destination */
-    bool has_range;                     /* decode_range of a part costs less than decode */
-    struct squall_dataset *dataset;     /* set by sq_dataset_add */
+    unsigned swap_bytes;                /* plain: 2, 4, 8: so many at a time lie in the other byte order; 0: none do */
+    uint64_t row_bytes;             /* plain: from an index of the first dimension to the next, where other things lie between; 0: packed */
+    bool has_range;                 /* decode_range of a part costs less than decode */
+    struct squall_dataset *dataset; /* set by sq_dataset_add */
 };
 
 struct sq_worker;

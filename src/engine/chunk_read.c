@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "codec/swap.h"
 #include "engine/chunk_cache.h"
 #include "engine/reading.h"
 #include "engine/scatter.h"
@@ -19,6 +20,8 @@
 
 /* Stored bytes are read in pieces that stay in the processor's own cache until they are scattered. */
 enum { PIECE_BYTES = 256 << 10 };
+/* Stored bytes that nobody wants are read with those around them, as long as they are no more. */
+enum { GAP_BYTES = 8 << 10 };
 /* What one thread fetches of a large chunk at a time. */
 enum { FETCH_BYTES = 512 << 10 };
 /* A box that is at most this part of its chunk is likely to have neighbours that are read next. */
@@ -46,6 +49,19 @@ static bool is_one_run(unsigned rank, const uint64_t *count, const int64_t *stri
     return true;
 }
 
+/* Of rows that do not lie one behind the other: what passage_init found for packed ones. */
+static int spread_rows(struct sq_passage *p, struct squall_error *err)
+{
+    const uint64_t packed = p->chunk_bytes / p->item.extent[0], row = p->reading->array->row_bytes;
+    uint64_t before;
+    if (!sq_mul_u64(p->item.extent[0], row, &before) || before > INT64_MAX)
+        return sq_error(err, SQUALL_ENOMEM, "a chunk does not fit into memory");
+    p->offset += p->item.first[0] * (row - packed);
+    p->strides[0] = (int64_t)(row * p->reading->plan.selection.step[0]);
+    p->chunk_bytes = (size_t)(before - row + packed);
+    return 0;
+}
+
 int sq_passage_init(struct sq_passage *p, const struct sq_reading *r, uint8_t *to, struct sq_worker *worker, struct squall_error *err)
 {
     const unsigned rank = r->plan.rank;
@@ -60,7 +76,7 @@ int sq_passage_init(struct sq_passage *p, const struct sq_reading *r, uint8_t *t
     p->inflated = NULL;
     p->to = to;
     p->offset = 0;
-    p->box_bytes = r->element_bytes;
+    p->box_bytes = p->chunk_bytes = r->element_bytes;
     p->whole = true;
     p->threads = 1;
     for (unsigned d = rank; d-- > 0;) {
@@ -71,8 +87,10 @@ int sq_passage_init(struct sq_passage *p, const struct sq_reading *r, uint8_t *t
         p->whole = p->whole && p->item.count[d] == p->item.extent[d];
         if (!sq_mul_i64(stride, (int64_t)p->item.extent[d], &stride))
             return sq_error(err, SQUALL_ENOMEM, "a chunk does not fit into memory");
+        p->chunk_bytes = (size_t)stride;
     }
-    p->chunk_bytes = (size_t)stride;
+    if (rank > 0 && r->array->row_bytes)
+        SQ_TRY(spread_rows(p, err));
     p->one_run = is_one_run(rank, p->item.count, r->strides, r->element_bytes);
     return 0;
 }
@@ -240,6 +258,8 @@ static int read_piece(const struct sq_passage *p, const struct piece *piece, uin
         bytes *= count[i];
     if (bytes == span && is_one_run(rank, count, r->strides + d, r->element_bytes)) {
         SQ_TRY(sq_passage_fetch(p, piece->at, piece->to, (size_t)span, err));
+        if (r->array->swap_bytes)
+            sq_swap(piece->to, piece->to, (size_t)span, r->array->swap_bytes);
         return span == p->where.size_bytes ? check_member(p, piece->to, err) : 0;
     }
     if (span > r->memory_bytes)
@@ -249,21 +269,37 @@ static int read_piece(const struct sq_passage *p, const struct piece *piece, uin
         return sq_error_memory(err, span);
     SQ_TRY(sq_passage_fetch(p, piece->at, raw, (size_t)span, err));
     double begin = sq_reading_clock(r);
-    sq_scatter_copy(rank, count, r->element_bytes, raw, p->strides + d, piece->to, r->strides + d, r->target);
+    if (r->array->swap_bytes)
+        sq_scatter_swap(rank, count, r->element_bytes, raw, p->strides + d, piece->to, r->strides + d, r->array->swap_bytes);
+    else
+        sq_scatter_copy(rank, count, r->element_bytes, raw, p->strides + d, piece->to, r->strides + d, r->target);
     p->worker->speed.scatter_seconds += sq_reading_clock(r) - begin;
     return 0;
 }
 
-/* Cut the piece along its first dimensions until it is small, or one run at both ends. */
+/*
+ * How many indices of dimension d to read together: as many as a piece holds. 0: not even one, or more lies between what is wanted of
+ * them than another call into the system costs.
+ */
+static uint64_t read_together(const struct sq_passage *p, const struct piece *piece)
+{
+    const struct piece one = {.d = piece->d, .count = 1};
+    const uint64_t stride = (uint64_t)p->strides[piece->d];
+    if (stride == 0)
+        return piece->count;
+    return piece->count > 1 && stride > GAP_BYTES + piece_span(p, &one) ? 0 : PIECE_BYTES / stride;
+}
+
+/* Cut the piece along its first dimensions until it is small, or one run at both ends. What lies in the other byte order stays in the caches until it is turned. */
 static int read_pieces(const struct sq_passage *p, const struct piece *whole, struct squall_error *err)
 {
     const struct sq_reading *r = p->reading;
     const unsigned d = whole->d;
     uint64_t span = piece_span(p, whole);
-    bool direct = p->one_run && span == p->box_bytes && d == 0;
+    bool direct = p->one_run && span == p->box_bytes && d == 0 && !r->array->swap_bytes;
     if (d >= r->plan.rank || span <= PIECE_BYTES || direct)
         return read_piece(p, whole, span, err);
-    uint64_t stride = (uint64_t)p->strides[d], together = stride > 0 ? PIECE_BYTES / stride : whole->count;
+    const uint64_t stride = (uint64_t)p->strides[d], together = read_together(p, whole);
     for (uint64_t i = 0; i < whole->count;) {
         uint64_t left = whole->count - i;
         struct piece part = {.d = d, .count = together < left ? together : left, .at = whole->at + i * stride, .to = whole->to};

@@ -64,7 +64,7 @@ bool sq_plan_item_at(const struct sq_plan *p, size_t index, struct sq_plan_item 
         if (!axis->edges && step >= axis->chunk) {
             uint64_t at = start + segment * step;
             ret->chunk[d] = at / axis->chunk;
-            ret->extent[d] = axis->chunk;
+            ret->extent[d] = sq_axis_extent(axis, ret->chunk[d]);
             ret->first[d] = at % axis->chunk;
             ret->count[d] = 1;
             ret->to[d] = segment;

@@ -3,6 +3,7 @@
  * that what is left is a loop over the outer ones around one of a few inner loops.
  */
 #include "engine/scatter.h"
+#include "codec/swap.h"
 #include "sys/cpu.h"
 #include "sys/stream_copy.h"
 #include <math.h>
@@ -117,6 +118,36 @@ void sq_scatter_copy(unsigned rank, const uint64_t *count, size_t size_bytes, co
     copy_lines(&b, src, dst, stream ? stream_line : copy_line);
     if (stream)
         sq_stream_copy_done();
+}
+
+/* Single elements, or runs of them. */
+#define SWAP_LINE(name, T, swap)                                                                                                           \
+    static void name(uint64_t count, size_t size_bytes, const uint8_t *src, int64_t src_stride, uint8_t *dst, int64_t dst_stride)          \
+    {                                                                                                                                      \
+        for (uint64_t i = 0; i < count; i++, src += src_stride, dst += dst_stride) {                                                       \
+            if (size_bytes == sizeof(T)) {                                                                                                 \
+                T element;                                                                                                                 \
+                memcpy(&element, src, sizeof element);                                                                                     \
+                element = swap(element);                                                                                                   \
+                memcpy(dst, &element, sizeof element);                                                                                     \
+            } else {                                                                                                                       \
+                sq_swap(dst, src, size_bytes, sizeof(T));                                                                                  \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+
+SWAP_LINE(swap_line_2, uint16_t, __builtin_bswap16)
+SWAP_LINE(swap_line_4, uint32_t, __builtin_bswap32)
+SWAP_LINE(swap_line_8, uint64_t, __builtin_bswap64)
+
+void sq_scatter_swap(unsigned rank, const uint64_t *count, size_t size_bytes, const void *src, const int64_t *src_strides, void *dst,
+                     const int64_t *dst_strides, unsigned swap_bytes)
+{
+    for (unsigned d = 0; d < rank; d++)
+        if (count[d] == 0)
+            return;
+    const struct box b = merged(rank, count, size_bytes, src_strides, dst_strides);
+    copy_lines(&b, src, dst, swap_bytes == 2 ? swap_line_2 : swap_bytes == 4 ? swap_line_4 : swap_line_8);
 }
 
 /* ---- fill ------------------------------------------------------------------------------------------------------------------------- */

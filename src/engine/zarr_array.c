@@ -219,7 +219,7 @@ static struct sq_axis *rectilinear_grid(const struct sq_zarr_array *z)
 {
     struct sq_axis *grid = sq_alloc(z->rank, sizeof *grid);
     for (unsigned d = 0; grid && d < z->rank; d++)
-        grid[d] = (struct sq_axis){z->shape[d], z->chunks[d], z->edges[d], z->edge_counts[d]};
+        grid[d] = (struct sq_axis){.length = z->shape[d], .chunk = z->chunks[d], .edges = z->edges[d], .edge_count = z->edge_counts[d]};
     return grid;
 }
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fake_kind { PLAIN, ENCODED, INLINE };
+enum fake_kind { PLAIN, ENCODED, INLINE, APART /* in C order, byte-swapped, other things between rows, the last chunk cut */ };
 
 struct fake {
     struct squall_array base;
@@ -22,8 +22,9 @@ struct fake {
     unsigned rank;
     uint64_t shape[4], chunks[4], grid[4];
     uint64_t chunk_elements, chunk_count;
-    int32_t *elements; /* every chunk whole, in C order of the grid */
-    char **texts;      /* of a string array, the same */
+    int32_t *elements;  /* every chunk whole, in C order of the grid */
+    uint64_t row_bytes; /* of APART */
+    char **texts;       /* of a string array, the same */
     uint8_t *stored;
     struct sq_source *source;
     uint64_t missing_every;     /* chunk numbers divisible by it are not there; 0: all are */
@@ -61,6 +62,25 @@ static uint64_t chunk_number(const struct fake *f, const uint64_t *chunk)
     return number;
 }
 
+/* Bytes between neighbours along dimension d of APART. */
+static uint64_t rows_stride(const struct fake *f, unsigned d)
+{
+    uint64_t stride = 4;
+    for (unsigned e = f->rank; e-- > d + 1;)
+        stride *= f->shape[e];
+    return d == 0 ? f->row_bytes : stride;
+}
+
+static void locate_rows(const struct fake *f, const uint64_t *chunk, struct sq_location *ret)
+{
+    *ret = (struct sq_location){.source = f->source, .size_bytes = 4};
+    for (unsigned d = 0; d < f->rank; d++) {
+        const uint64_t begin = chunk[d] * f->chunks[d], left = f->shape[d] - begin;
+        ret->offset += begin * rows_stride(f, d);
+        ret->size_bytes += ((left < f->chunks[d] ? left : f->chunks[d]) - 1) * rows_stride(f, d);
+    }
+}
+
 static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
 {
     (void)err;
@@ -69,6 +89,8 @@ static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq
     *ret = (struct sq_location){.source = f->source, .offset = number * bytes, .size_bytes = bytes, .param = number};
     if (f->missing_every && number % f->missing_every == 0)
         ret->state = SQ_CHUNK_MISSING;
+    if (f->kind == APART && ret->state == SQ_CHUNK_PRESENT)
+        locate_rows(f, chunk, ret);
     if (f->kind == INLINE) {
         ret->state = SQ_CHUNK_INLINE;
         ret->elements = f->texts ? (const void *)(f->texts + number * f->chunk_elements) : f->elements + number * f->chunk_elements;
@@ -150,11 +172,13 @@ static const struct sq_array_ops OPS = {.locate = locate,
 static uint64_t place_of(const struct fake *f, const uint64_t *index)
 {
     uint64_t number = 0, within = 0;
-    for (unsigned d = 0; d < f->rank; d++) {
+    for (unsigned d = 0; d < f->rank && f->kind == APART; d++)
+        number = number * f->shape[d] + index[d];
+    for (unsigned d = 0; d < f->rank && f->kind != APART; d++) {
         number = number * f->grid[d] + index[d] / f->chunks[d];
         within = within * f->chunks[d] + index[d] % f->chunks[d];
     }
-    return number * f->chunk_elements + within;
+    return f->kind == APART ? number : number * f->chunk_elements + within;
 }
 
 static struct fake *fake_new(enum fake_kind kind, bool strings, unsigned rank, const uint64_t *shape, const uint64_t *chunks)
@@ -191,6 +215,33 @@ static struct fake *fake_new(enum fake_kind kind, bool strings, unsigned rank, c
     f->base.info = (struct squall_array_info){
         .name = "fake", .type = strings ? SQUALL_STRING : SQUALL_INT32, .rank = rank, .shape = f->shape, .chunks = f->chunks, .dims = dims};
     assert_int_equal(sq_dataset_add(dataset, &f->base, NULL), 0);
+    return f;
+}
+
+/* Chunks are rows together, or a part of one; what lies between rows is 0xee. */
+static struct fake *rows_new(unsigned rank, const uint64_t *shape, const uint64_t *chunks, uint64_t between_bytes)
+{
+    struct fake *f = fake_new(APART, false, rank, shape, chunks);
+    uint64_t row_elements = 1, bytes;
+    for (unsigned d = 1; d < rank; d++)
+        row_elements *= shape[d];
+    f->row_bytes = row_elements * 4 + between_bytes;
+    bytes = f->row_bytes * (rank ? shape[0] : 1);
+    free(f->stored);
+    f->stored = malloc(bytes);
+    memset(f->stored, 0xee, bytes);
+    for (uint64_t row = 0; row < (rank ? shape[0] : 1); row++)
+        for (uint64_t i = 0; i < row_elements; i++) {
+            const uint32_t swapped = __builtin_bswap32((uint32_t)value_at(row * row_elements + i));
+            memcpy(f->stored + row * f->row_bytes + 4 * i, &swapped, 4);
+        }
+    sq_source_close(f->source);
+    assert_int_equal(sq_source_open_memory(f->stored, bytes, "fake.bin", &f->source, NULL), 0);
+    f->base.plain = true;
+    f->base.swap_bytes = 4;
+    f->base.row_bytes = between_bytes ? f->row_bytes : 0;
+    for (unsigned d = 0; d < rank; d++)
+        f->base.grid[d].cut = true;
     return f;
 }
 
@@ -289,6 +340,23 @@ static size_t random_strides(uint64_t *random, unsigned rank, const uint64_t *co
     return bytes;
 }
 
+/* One of up to 7 elements along each dimension, or all of them. */
+static void check_reads(struct fake *f, int reads, uint64_t *random)
+{
+    for (int i = 0; i < reads; i++) {
+        struct squall_selection s = squall_selection_all(&f->base);
+        int64_t strides[4];
+        size_t first;
+        for (unsigned d = 0; d < f->rank && i > 0; d++) {
+            s.start[d] = below(random, f->shape[d]);
+            s.step[d] = 1 + below(random, 3);
+            s.count[d] = below(random, 2 + (f->shape[d] - s.start[d] - 1) / s.step[d]);
+        }
+        size_t bytes = random_strides(random, f->rank, s.count, strides, &first);
+        check_read(f, &s, strides, bytes, first);
+    }
+}
+
 static void any_box_of_any_array_is_right(void **state)
 {
     (void)state;
@@ -303,19 +371,38 @@ static void any_box_of_any_array_is_right(void **state)
         struct fake *f = fake_new((enum fake_kind)below(&random, 3), false, rank, shape, chunks);
         f->missing_every = f->kind == INLINE ? 0 : below(&random, 4);
         f->base.has_range = below(&random, 2);
-        for (int reads = 0; reads < 5; reads++) {
-            struct squall_selection s = squall_selection_all(&f->base);
-            int64_t strides[4];
-            size_t first;
-            for (unsigned d = 0; d < rank && reads > 0; d++) {
-                s.start[d] = below(&random, shape[d]);
-                s.step[d] = 1 + below(&random, 3);
-                s.count[d] = below(&random, 2 + (shape[d] - s.start[d] - 1) / s.step[d]);
-            }
-            size_t bytes = random_strides(&random, rank, s.count, strides, &first);
-            check_read(f, &s, strides, bytes, first);
-        }
+        check_reads(f, 5, &random);
     }
+}
+
+static void any_box_of_rows_that_lie_apart_is_right(void **state)
+{
+    (void)state;
+    uint64_t random = 8;
+    for (int round = 0; round < 400; round++) {
+        static const uint64_t between[] = {0, 0, 1, 3, 4, 100, 9000, 300000};
+        unsigned rank = (unsigned)below(&random, 5), cut = rank ? (unsigned)below(&random, rank) : 0;
+        uint64_t shape[4], chunks[4];
+        for (unsigned d = 0; d < rank; d++) {
+            shape[d] = 1 + below(&random, round % 50 == 0 ? 40 : 7);
+            chunks[d] = d < cut ? 1 : d > cut ? shape[d] : 1 + below(&random, 9);
+        }
+        struct fake *f = rows_new(rank, shape, chunks, between[below(&random, sizeof between / sizeof *between)]);
+        check_reads(f, 5, &random);
+        f->missing_every = below(&random, 4);
+        check_reads(f, 2, &random);
+    }
+}
+
+/* More than is read at a time: every piece is turned in its place. */
+static void a_large_run_in_the_other_byte_order_is_right(void **state)
+{
+    (void)state;
+    static const uint64_t shape[] = {3, 300001}, chunks[] = {2, 300001}, within[] = {1, 170000};
+    uint64_t random = 9;
+    check_reads(rows_new(2, shape, chunks, 0), 3, &random);
+    check_reads(rows_new(2, shape, chunks, 2), 3, &random);
+    check_reads(rows_new(2, shape, within, 2), 3, &random);
 }
 
 static void a_small_run_of_a_chunk_is_decoded_alone_where_that_can_be(void **state)
@@ -656,6 +743,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_box_of_any_array_is_right),
+        cmocka_unit_test(any_box_of_rows_that_lie_apart_is_right),
+        cmocka_unit_test(a_large_run_in_the_other_byte_order_is_right),
         cmocka_unit_test(a_small_run_of_a_chunk_is_decoded_alone_where_that_can_be),
         cmocka_unit_test(without_strides_the_box_is_packed),
         cmocka_unit_test(large_chunks_are_read_by_threads_that_keep_their_scratch),

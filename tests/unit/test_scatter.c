@@ -2,6 +2,7 @@
 #include "support/unit.h"
 
 #include "array/dtype.h"
+#include "codec/swap.h"
 #include "engine/scatter.h"
 #include "support/random.h"
 #include "sys/cpu.h"
@@ -361,6 +362,30 @@ static void any_box_is_copied_as_its_definition_says(void **state)
     }
 }
 
+static void check_swaps(void)
+{
+    uint8_t src[400], dst[402], expected[400];
+    for (size_t i = 0; i < sizeof src; i++)
+        src[i] = (uint8_t)(i * 7);
+    for (unsigned width = 2; width <= 8; width *= 2)
+        for (size_t size = 0; size < sizeof src; size += width) {
+            for (size_t i = 0; i < size; i++)
+                expected[i] = src[i - i % width + width - 1 - i % width];
+            memset(dst, 0xa5, sizeof dst);
+            sq_swap(dst + 1, src, size, width); /* at any alignment, and in its place */
+            assert_memory_equal(dst + 1, expected, size);
+            assert_true(dst[0] == 0xa5 && dst[size + 1] == 0xa5);
+            sq_swap(dst + 1, dst + 1, size, width);
+            assert_memory_equal(dst + 1, src, size);
+        }
+}
+
+static void bytes_are_turned_at_any_length(void **state)
+{
+    (void)state;
+    under_each_cpu(check_swaps);
+}
+
 static void fill_repeats_the_element_and_stops(void **state)
 {
     (void)state;
@@ -463,6 +488,7 @@ int main(void)
         cmocka_unit_test(doubles_go_to_half_through_float),
         cmocka_unit_test(rows_may_be_apart_and_nothing_between_them_is_touched),
         cmocka_unit_test(any_box_is_copied_as_its_definition_says),
+        cmocka_unit_test(bytes_are_turned_at_any_length),
         cmocka_unit_test(fill_repeats_the_element_and_stops),
         cmocka_unit_test(a_block_mean_leaves_out_what_is_missing),
         cmocka_unit_test(block_means_of_a_wide_field_equal_plain_sums),

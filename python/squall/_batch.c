@@ -6,6 +6,7 @@
 /* below the public interface: */
 #include "engine/read.h"
 #include "engine/zarr_array.h"
+#include "store/region.h"
 #include "sys/pool.h"
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ struct batch {
     size_t part_count;
     struct part *parts;
     uint64_t step[SQUALL_RANK_MAX];   /* common to all parts */
+    uint64_t ends[SQUALL_RANK_MAX];   /* of the array zarr sees, as far as complete chunks tell; squall's has none */
     int64_t strides[SQUALL_RANK_MAX]; /* of the memory, by the array's dimensions */
     uint8_t *memory;                  /* destination of a read, source of a write */
     bool write, scalar;               /* a write of one element for all */
@@ -79,11 +81,12 @@ static bool take_coordinate(PyObject *tuple, unsigned i, uint64_t *ret)
     return *ret <= INT64_MAX;
 }
 
-/* item: (coordinates, chunk selection, memory's selection), tuples */
+/* item: (coordinates, chunk selection, memory's selection, complete: the selection is all of the chunk that lies in the array) */
 static enum taken take_part(struct batch *b, PyObject *item, const uint64_t *outer, const Py_buffer *view, struct part *part)
 {
     PyObject *coordinates, *selection, *places;
-    if (!PyArg_ParseTuple(item, "O!OO", &PyTuple_Type, &coordinates, &selection, &places))
+    int complete;
+    if (!PyArg_ParseTuple(item, "O!OOp", &PyTuple_Type, &coordinates, &selection, &places, &complete))
         return FAILED;
     if (!PyTuple_Check(selection) || !PyTuple_Check(places) || PyTuple_Size(selection) != (Py_ssize_t)b->rank ||
         PyTuple_Size(coordinates) != (Py_ssize_t)b->rank || (!b->scalar && PyTuple_Size(places) != view->ndim))
@@ -100,6 +103,8 @@ static enum taken take_part(struct batch *b, PyObject *item, const uint64_t *out
         if (step && b->step[d] && step != b->step[d])
             return NOT_TAKEN;
         b->step[d] = step ? step : b->step[d];
+        if (complete && part->count[d] < outer[d])
+            b->ends[d] = part->start[d] + part->count[d];
         part->to[d] = 0;
         b->strides[d] = 0;
         if (dropped || b->scalar)
@@ -167,7 +172,7 @@ static int do_box(const struct batch *b, const struct squall_selection *selectio
     uint8_t *memory = b->memory;
     for (unsigned d = 0; d < b->rank; d++)
         memory += (int64_t)to[d] * b->strides[d];
-    return b->write ? squall_array_write(b->array->array, selection, memory, b->strides, err)
+    return b->write ? sq_array_write(b->array->array, selection, b->ends, memory, b->strides, err)
                     : squall_array_read(b->array->array, selection, memory, b->strides, err);
 }
 
@@ -235,6 +240,7 @@ static PyObject *batch(PyObject *self, PyObject *args, bool write)
         .write = write,
         .scalar = write && view.ndim == 0 && a->info.rank > 0,
     };
+    memcpy(b.ends, a->info.shape, b.rank * sizeof *b.ends);
     enum taken taken = take_and_do(&b, items, &view);
     PyBuffer_Release(&view);
     return taken == FAILED ? NULL : PyBool_FromLong(taken == TAKEN);

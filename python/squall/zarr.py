@@ -124,12 +124,13 @@ class CodecPipeline(BatchedCodecPipeline):
         return await _run(values.nbytes if values.ndim else math.inf, array._write_batch, items, as_plain(values))
 
     def _array_and_items(self, batch):
-        """The array that all chunks of the batch are of, and for each chunk its coordinates, what of it, and where that goes."""
+        """The array that all chunks of the batch are of, and for each chunk its coordinates, what of it, where that goes, and whether it
+        is all of the chunk that lies in the array."""
         native = self._native
         if native is None or not batch:
             return None, ()
         array, items = None, []
-        for getter, spec, selection, place, *_ in batch:
+        for getter, spec, selection, place, *complete in batch:
             if type(getter) is not StorePath or type(getter.store) is not LocalStore:
                 return None, ()
             folder, coordinates = native.split(getter.path)
@@ -137,7 +138,7 @@ class CodecPipeline(BatchedCodecPipeline):
                 array = native.array(getter.store, folder, bool(getattr(spec.config, "write_empty_chunks", True)))
                 if array is None:
                     return None, ()
-            items.append((coordinates, selection, place))
+            items.append((coordinates, selection, place, any(complete)))
         return array, items
 
 
@@ -152,10 +153,10 @@ async def _select(array, shape, items, out, drop_axes):
     chunks = np.empty((len(items) * shape[0], *shape[1:]), array.dtype)
     whole = (slice(None),) * len(shape)
     inner = tuple(slice(0, n) for n in shape[1:])
-    wanted = [(c, whole, (slice(i * shape[0], (i + 1) * shape[0]), *inner)) for i, (c, _, _) in enumerate(items)]
+    wanted = [(c, whole, (slice(i * shape[0], (i + 1) * shape[0]), *inner), False) for i, (c, *_) in enumerate(items)]
     if not await _run(chunks.nbytes, array._read_batch, wanted, as_plain(chunks)):
         raise AssertionError("whole chunks are slices")
-    for i, (_, selection, place) in enumerate(items):
+    for i, (_, selection, place, _) in enumerate(items):
         values = chunks[i * shape[0] : (i + 1) * shape[0]][selection]
         out[place] = values.squeeze(axis=drop_axes) if drop_axes else values
 

@@ -2,6 +2,7 @@
  * Writing a region: the plan of a read, the other way round. Chunks that the region holds whole are made of it alone, those that it cuts are
  * read, changed and written under a lock. Where a chunk's elements lie in one run in the caller's memory they are encoded from there.
  */
+#include "store/region.h"
 #include "array/dtype.h"
 #include "base/checked.h"
 #include "base/error_internal.h"
@@ -23,6 +24,11 @@ enum { BYTES_WORTH_A_THREAD = 128 << 10 };
 /* A chunk, what it is encoded to, and what a chunk that is changed in part is read with. */
 enum { BUFFERS_A_THREAD = 4 };
 
+static uint64_t up_to(uint64_t n, uint64_t limit)
+{
+    return n < limit ? n : limit;
+}
+
 static int parcel_init(struct sq_parcel *p, const struct sq_writing *w, struct squall_error *err)
 {
     const unsigned rank = w->plan.rank;
@@ -30,19 +36,19 @@ static int parcel_init(struct sq_parcel *p, const struct sq_writing *w, struct s
     p->writing = w;
     p->from = w->src;
     p->whole = true;
-    p->padded = false;
     for (unsigned d = rank; d-- > 0;) {
         const struct sq_axis *axis = &w->plan.axes[d];
         p->begin[d] = sq_axis_begin(axis, p->item.chunk[d]);
-        uint64_t left = axis->length - p->begin[d];
-        p->inside[d] = left < p->item.extent[d] ? left : p->item.extent[d];
-        p->whole = p->whole && p->item.count[d] == p->inside[d];
-        p->padded = p->padded || p->inside[d] < p->item.extent[d];
+        p->inside[d] = up_to(axis->length - p->begin[d], p->item.extent[d]);
+        p->whole = p->whole && p->item.count[d] == (w->ends ? up_to(w->ends[d] - p->begin[d], p->item.extent[d]) : p->inside[d]);
         p->from += (int64_t)p->item.to[d] * w->strides[d];
         p->strides[d] = stride;
         if (!sq_mul_i64(stride, (int64_t)p->item.extent[d], &stride))
             return sq_error(err, SQUALL_ENOMEM, "a chunk does not fit into memory");
     }
+    p->padded = false;
+    for (unsigned d = 0; d < rank; d++)
+        p->padded = p->padded || (p->whole ? p->item.count[d] : p->inside[d]) < p->item.extent[d];
     p->bytes = (size_t)stride;
     p->lock = sq_hash_more(w->identity, p->item.chunk, rank * sizeof *p->item.chunk).low;
     return 0;
@@ -277,8 +283,8 @@ static int refuse_unaligned(const struct squall_array *a, const struct squall_se
                     a->info.name, a->shard ? "shards" : "chunks", sq_text_string(&region));
 }
 
-static int writing_init(struct sq_writing *w, struct squall_array *a, const struct squall_selection *selection, const void *src,
-                        const int64_t *strides, struct squall_error *err)
+static int writing_init(struct sq_writing *w, struct squall_array *a, const struct squall_selection *selection, const uint64_t *ends,
+                        const void *src, const int64_t *strides, struct squall_error *err)
 {
     const struct squall_array_info *info = &a->info;
     const struct sq_zarr_array *description = sq_zarr_array_description(a);
@@ -288,7 +294,7 @@ static int writing_init(struct sq_writing *w, struct squall_array *a, const stru
         return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: %s", info->name, info->unsupported);
     if (description->codec_list)
         return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: unsupported writing to a rectilinear grid", info->name);
-    *w = (struct sq_writing){.array = a, .folder = description->folder, .src = src};
+    *w = (struct sq_writing){.array = a, .folder = description->folder, .ends = ends, .src = src};
     int status = sq_plan_init(info->rank, a->grid, selection, &w->plan, err);
     if (status)
         return sq_error_within(err, status, "array %s", info->name);
@@ -340,11 +346,11 @@ static unsigned choose_threads(struct sq_writing *w)
     return (unsigned)outer;
 }
 
-int squall_array_write(squall_array *a, const struct squall_selection *selection, const void *src, const int64_t *strides,
-                       struct squall_error *err)
+int sq_array_write(struct squall_array *a, const struct squall_selection *selection, const uint64_t *ends, const void *src,
+                   const int64_t *strides, struct squall_error *err)
 {
     struct sq_writing w;
-    SQ_TRY(writing_init(&w, a, selection, src, strides, err));
+    SQ_TRY(writing_init(&w, a, selection, ends, src, strides, err));
     if (w.plan.item_count == 0)
         return 0;
     if (a->dataset->write_options.aligned_only && !squall_selection_is_aligned(a, selection))
@@ -359,6 +365,12 @@ int squall_array_write(squall_array *a, const struct squall_selection *selection
     for (unsigned i = 0; i < threads; i++)
         sq_worker_give_back(a, workers[i]);
     return status;
+}
+
+int squall_array_write(squall_array *a, const struct squall_selection *selection, const void *src, const int64_t *strides,
+                       struct squall_error *err)
+{
+    return sq_array_write(a, selection, NULL, src, strides, err);
 }
 
 /* ---- alignment -------------------------------------------------------------------------------------------------------------------- */

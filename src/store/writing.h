@@ -12,6 +12,7 @@ struct sq_writing {
     struct squall_array *array;
     const char *folder; /* of the array */
     struct sq_plan plan;
+    const uint64_t *ends; /* of the array along each dimension; NULL: they are the grid's */
     const uint8_t *src;
     int64_t strides[SQUALL_RANK_MAX]; /* of src */
     struct sq_worker **workers;       /* one for each thread */

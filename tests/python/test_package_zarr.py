@@ -267,6 +267,22 @@ def test_arrays_of_indices_are_written(layout, tmp_path):
         np.testing.assert_array_equal(read_by_zarr(tmp_path / "a.zarr"), values)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_chunks_that_are_written_whole_are_not_read(layout, tmp_path):
+    """Also those at the edge: there is nothing in them that could be read."""
+    values, array = make(tmp_path / "a.zarr", layout)
+    for path in (tmp_path / "a.zarr").rglob("*"):
+        if path.is_file() and not path.name.startswith((".z", "zarr")):
+            path.write_bytes(b"damaged")
+    array[...] = values
+    np.testing.assert_array_equal(read_by_zarr(tmp_path / "a.zarr"), values)
+    array.resize((16, 9, 20))
+    array[13:], array[:13, :, 10:] = 3, 4
+    values = np.pad(values, ((0, 3), (0, 0), (0, 10)), constant_values=4)
+    values[13:] = 3
+    np.testing.assert_array_equal(read_by_zarr(tmp_path / "a.zarr"), values)
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(key=keys(), seed=st.integers(0, 9))
 @pytest.mark.parametrize("layout", ["v3", "sharded"])

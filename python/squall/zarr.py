@@ -7,8 +7,10 @@ without: other stores, codecs and types that squall does not have, memory that i
 """
 
 import asyncio
+import itertools
 import json
 import math
+import os
 
 import numpy as np
 from zarr.core.array import create_codec_pipeline
@@ -22,7 +24,7 @@ from squall._array import Array, as_plain
 from squall._errors import Error
 
 MANY_CHUNKS = 1 << 40  # the array that squall reads from has no end: the one that zarr sees may be resized
-TEMPORARY_BYTES = 64 << 20  # chunks that numpy selects from are read that many at a time
+TEMPORARY_BYTES = 16 << 20  # chunks that index arrays select from are read that many at a time, or one a processor
 WORTH_A_THREAD_BYTES = 64 << 10  # less is read before another thread is awake
 
 
@@ -102,13 +104,11 @@ class CodecPipeline(BatchedCodecPipeline):
             return False
         if not drop_axes and await _run(out.nbytes, array._read_batch, items, as_plain(out)):
             return True
-        shape = batch[0][1].shape
-        one_chunk_bytes = max(1, math.prod(shape) * array.dtype.itemsize)
-        if array.shards or not shape or one_chunk_bytes > TEMPORARY_BYTES:
-            return False  # zarr reads what it needs of a chunk, this would read all
-        at_a_time = TEMPORARY_BYTES // one_chunk_bytes
-        for begin in range(0, len(items), at_a_time):
-            await _select(array, shape, items[begin : begin + at_a_time], out, drop_axes)
+        if not array.shape or array.shards and not _are_arrays(items):
+            return False
+        parts = _by_chunk(array, items, drop_axes)
+        while group := list(itertools.islice(parts, _at_a_time(array))):
+            await _select(array, group, out, drop_axes)
         return True
 
     async def write(self, batch_info, value, drop_axes=()):
@@ -119,9 +119,21 @@ class CodecPipeline(BatchedCodecPipeline):
     async def _write(self, batch, values, drop_axes):
         """False where squall does not do it."""
         array, items = self._array_and_items(batch)
-        if array is None or type(values) is not np.ndarray or values.dtype != array.dtype or drop_axes or batch[0][0].store.read_only:
+        if array is None or type(values) is not np.ndarray or values.dtype != array.dtype or batch[0][0].store.read_only:
             return False
-        return await _run(values.nbytes if values.ndim else math.inf, array._write_batch, items, as_plain(values))
+        if not drop_axes and await _run(values.nbytes if values.ndim else math.inf, array._write_batch, items, as_plain(values)):
+            return True
+        if not array.shape or not _are_arrays(items):
+            return False
+        if array.shards and _are_points(items[0]):
+            return False  # zarr makes anew what chunks of a shard they touch, this would make all between them
+        if array.shards:
+            for item in items:
+                await asyncio.to_thread(_change_shard, array, item, values, drop_axes)
+            return True
+        for begin in range(0, len(items), _at_a_time(array)):
+            await _change(array, items[begin : begin + _at_a_time(array)], values, drop_axes)
+        return True
 
     def _array_and_items(self, batch):
         """The array that all chunks of the batch are of, and for each chunk its coordinates, what of it, where that goes, and whether it
@@ -148,17 +160,109 @@ async def _run(size_bytes, function, *args):
     return await asyncio.to_thread(function, *args)
 
 
-async def _select(array, shape, items, out, drop_axes):
-    """Read whole chunks, one behind the other, and let numpy take the selections out of them."""
-    chunks = np.empty((len(items) * shape[0], *shape[1:]), array.dtype)
-    whole = (slice(None),) * len(shape)
-    inner = tuple(slice(0, n) for n in shape[1:])
-    wanted = [(c, whole, (slice(i * shape[0], (i + 1) * shape[0]), *inner), False) for i, (c, *_) in enumerate(items)]
-    if not await _run(chunks.nbytes, array._read_batch, wanted, as_plain(chunks)):
+# ---- index arrays: chunks are read whole, one behind the other, and numpy takes the elements out of them ------------------------------
+
+
+def _are_arrays(items):
+    return all(isinstance(s, np.ndarray) for _, selection, *_ in items for s in selection)
+
+
+def _are_points(item):
+    return all(s.ndim == 1 for s in item[1])
+
+
+def _at_a_time(array):
+    return max(os.cpu_count() or 1, TEMPORARY_BYTES // (math.prod(array.chunks) * array.itemsize))
+
+
+def _by_chunk(array, items, drop_axes):
+    """For each chunk: coordinates of the object that it is stored in, its place there, what of it, and where that goes."""
+    if not array.shards:
+        yield from ((coordinates, (0,) * array.ndim, selection, place) for coordinates, selection, place, _ in items)
+        return
+    split = _points_by_chunk if _are_points(items[0]) else _mesh_by_chunk
+    for coordinates, selection, place, _ in items:
+        for chunk, *rest in split(array, selection, place if isinstance(place, tuple) else (place,), drop_axes):
+            yield coordinates, chunk, *rest
+
+
+def _groups(numbers):
+    """Each distinct number, and where it stands."""
+    order = np.argsort(numbers, kind="stable")
+    for which in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+        yield int(numbers[which[0]]), which
+
+
+def _positions(place):
+    return np.arange(place.start, place.stop) if isinstance(place, slice) else place.reshape(-1)
+
+
+def _points_by_chunk(array, selection, places, drop_axes):
+    counts = [n // c for n, c in zip(array.shards, array.chunks, strict=True)]
+    numbers = np.ravel_multi_index(tuple(s // c for s, c in zip(selection, array.chunks, strict=True)), counts)
+    where = _positions(*places)
+    for number, which in _groups(numbers):
+        yield np.unravel_index(number, counts), tuple(s[which] % c for s, c in zip(selection, array.chunks, strict=True)), where[which]
+
+
+def _mesh_by_chunk(array, selection, places, drop_axes):
+    """Of what numpy.ix_ makes."""
+    flat = [s.reshape(-1) for s in selection]
+    where = map(_positions, places)
+    where = [None if d in drop_axes else next(where) for d in range(array.ndim)]
+    for axes in itertools.product(*(_groups(s // c) for s, c in zip(flat, array.chunks, strict=True))):
+        chunk, which = zip(*axes, strict=True)
+        place = np.ix_(*(w[i] for w, i in zip(where, which, strict=True) if w is not None))
+        yield chunk, np.ix_(*(s[i] % c for s, i, c in zip(flat, which, array.chunks, strict=True))), place
+
+
+def _stack(array, parts):
+    """Memory for the chunks, one behind the other; as items of a batch; and each one's part of the memory."""
+    length, *inner = array.chunks
+    memory = np.empty((len(parts) * length, *inner), array.dtype)
+    batch = []
+    for i, (coordinates, chunk, *_) in enumerate(parts):
+        box = tuple(slice(int(k) * c, (int(k) + 1) * c) for k, c in zip(chunk, array.chunks, strict=True))
+        batch.append((coordinates, box, (slice(i * length, (i + 1) * length), *(slice(0, c) for c in inner)), False))
+    return memory, batch, memory.reshape(len(parts), *array.chunks)
+
+
+async def _batch(function, batch, memory):
+    if not await _run(memory.nbytes, function, batch, as_plain(memory)):
         raise AssertionError("whole chunks are slices")
-    for i, (_, selection, place, _) in enumerate(items):
-        values = chunks[i * shape[0] : (i + 1) * shape[0]][selection]
+
+
+async def _select(array, parts, out, drop_axes):
+    memory, batch, chunks = _stack(array, parts)
+    await _batch(array._read_batch, batch, memory)
+    for (_, _, selection, place), chunk in zip(parts, chunks, strict=True):
+        values = chunk[selection]
         out[place] = values.squeeze(axis=drop_axes) if drop_axes else values
+
+
+def _values_of(values, place, rank, drop_axes):
+    """What goes to a chunk: with all of its dimensions, or one value."""
+    if values.ndim == 0:
+        return values
+    return values[place][tuple(None if d in drop_axes else slice(None) for d in range(rank))] if drop_axes else values[place]
+
+
+async def _change(array, items, values, drop_axes):
+    memory, batch, chunks = _stack(array, [(coordinates, (0,) * array.ndim) for coordinates, *_ in items])
+    await _batch(array._read_batch, batch, memory)
+    for (_, selection, place, _), chunk in zip(items, chunks, strict=True):
+        chunk[selection] = _values_of(values, place, array.ndim, drop_axes)
+    await _batch(array._write_batch, batch, memory)
+
+
+def _change_shard(array, item, values, drop_axes):
+    """Read and write the chunks of a shard from the first to the last one that is touched."""
+    coordinates, selection, place, _ = item
+    begin = [int(s.min()) // c * c for s, c in zip(selection, array.chunks, strict=True)]
+    end = [(int(s.max()) // c + 1) * c for s, c in zip(selection, array.chunks, strict=True)]
+    key = tuple(slice(k * n + b, k * n + e) for k, n, b, e in zip(coordinates, array.shards, begin, end, strict=True))
+    local = tuple(s - b for s, b in zip(selection, begin, strict=True))
+    array._update(key, local, _values_of(values, place, array.ndim, drop_axes))
 
 
 register_pipeline(CodecPipeline)

@@ -86,7 +86,7 @@ static int read_new(struct reading *h, uint64_t address, struct squall_error *er
     const uint8_t *begin = c.next;
     sq_take(&c, SIGNATURE_BYTES);
     const unsigned version = sq_u8(&c), flags = sq_u8(&c);
-    if (version != 2)
+    if (version != 2 && !sq_cursor_failed(&c))
         return SQ_HDF5_UNSUPPORTED(f, address, err, "an object header of version %u; versions 1 and 2 are read", version);
     sq_take(&c, (flags & HEADER_TIMES ? 16 : 0) + (flags & HEADER_PHASES ? 4 : 0));
     const uint64_t size = sq_uint_le(&c, 1u << (flags & HEADER_SIZE));

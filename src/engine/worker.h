@@ -11,7 +11,7 @@ struct sq_worker {
     struct sq_worker *next;
     const struct sq_array_ops *ops; /* whose scratch it is */
     void *scratch;
-    void *raw, *chunk, *member; /* grown as needed */
+    void *raw, *chunk, *member; /* grown as needed; where a shard is changed, member is the old one */
     size_t raw_capacity, chunk_capacity, member_capacity;
     struct squall_speed speed; /* of the read that it serves; seconds only where that is timed */
 };

@@ -130,35 +130,29 @@ bool sq_writing_is_all_fill(const struct squall_array *a, const uint8_t *element
 int sq_parcel_put(const struct sq_parcel *p, const void *bytes, size_t size_bytes, struct squall_error *err)
 {
     const struct sq_writing *w = p->writing;
-    if (!bytes)
-        return sq_file_remove(p->path, err);
-    return sq_store_publish(w->folder, p->path, bytes, size_bytes, sq_store_durability(&w->array->dataset->write_options), err);
-}
-
-static int put_encoded(const struct sq_parcel *p, const void *bytes, size_t size_bytes, bool locked, struct squall_error *err)
-{
-    if (!locked)
+    const enum sq_durability durability = sq_store_durability(&w->array->dataset->write_options);
+    if (p->whole)
         sq_locks_hold(p->lock);
-    int status = sq_parcel_put(p, bytes, size_bytes, err);
-    if (!locked)
+    int status = bytes ? sq_store_publish(w->folder, p->path, bytes, size_bytes, durability, err) : sq_file_remove(p->path, err);
+    if (p->whole)
         sq_locks_release(p->lock);
     return status;
 }
 
-static int put(const struct sq_parcel *p, const uint8_t *chunk, bool locked, struct squall_error *err)
+static int put(const struct sq_parcel *p, const uint8_t *chunk, struct squall_error *err)
 {
     const struct squall_array *a = p->writing->array;
     size_t size;
     if (!a->dataset->write_options.write_empty_chunks && sq_writing_is_all_fill(a, chunk, p->bytes))
-        return put_encoded(p, NULL, 0, locked, err);
+        return sq_parcel_put(p, NULL, 0, err);
     if (a->plain && !a->shard)
-        return put_encoded(p, chunk, p->bytes, locked, err);
+        return sq_parcel_put(p, chunk, p->bytes, err);
     size_t bound = a->ops->encode_bound(a, chunk, p->bytes);
     void *encoded = sq_worker_raw(p->worker, bound);
     if (!encoded)
         return sq_error_memory(err, bound);
     SQ_TRY(a->ops->encode(a, p->worker->scratch, p->writing->inner_threads, chunk, p->bytes, encoded, bound, &size, err));
-    return put_encoded(p, encoded, size, locked, err);
+    return sq_parcel_put(p, encoded, size, err);
 }
 
 /* ---- a chunk ---------------------------------------------------------------------------------------------------------------------- */
@@ -166,14 +160,14 @@ static int put(const struct sq_parcel *p, const uint8_t *chunk, bool locked, str
 static int write_whole(const struct sq_parcel *p, struct squall_error *err)
 {
     if (lies_ready(p))
-        return put(p, p->from, false, err);
+        return put(p, p->from, err);
     uint8_t *chunk = sq_worker_chunk(p->worker, p->bytes);
     if (!chunk)
         return sq_error_memory(err, p->bytes);
     if (p->padded)
         fill(p, chunk);
     gather(p, chunk);
-    return put(p, chunk, false, err);
+    return put(p, chunk, err);
 }
 
 static void free_elements(enum squall_type type, void *elements, size_t count)
@@ -204,39 +198,33 @@ static int change_variable(const struct sq_parcel *p, uint8_t *chunk, struct squ
         fill(p, chunk);
     sq_scatter_copy(w->plan.rank, p->inside, width, owned, inside.strides, chunk, p->strides, SQ_SCATTER_INTO_CACHES);
     gather(p, chunk);
-    int status = put(p, chunk, true, err);
+    int status = put(p, chunk, err);
     free_elements(w->array->info.type, owned, (size_t)stride / width);
     return status;
 }
 
-static int change(const struct sq_parcel *p, uint8_t *chunk, struct squall_error *err)
+static int change(const struct sq_parcel *p, struct squall_error *err)
 {
+    uint8_t *chunk = sq_worker_chunk(p->worker, p->bytes);
+    if (!chunk)
+        return sq_error_memory(err, p->bytes);
     if (sq_type_is_variable(p->writing->array->info.type))
         return change_variable(p, chunk, err);
     if (p->padded)
         fill(p, chunk);
     SQ_TRY(read_present(p, chunk, err));
     gather(p, chunk);
-    return put(p, chunk, true, err);
+    return put(p, chunk, err);
 }
 
-static int change_any(const struct sq_parcel *p, struct squall_error *err)
+static int write_parcel(const struct sq_parcel *p, struct squall_error *err)
 {
     bool done = false;
     if (p->writing->array->shard)
-        SQ_TRY(sq_shard_change(p, &done, err));
+        SQ_TRY(sq_shard_write(p, &done, err));
     if (done)
         return 0;
-    uint8_t *chunk = sq_worker_chunk(p->worker, p->bytes);
-    return chunk ? change(p, chunk, err) : sq_error_memory(err, p->bytes);
-}
-
-static int write_part(const struct sq_parcel *p, struct squall_error *err)
-{
-    sq_locks_hold(p->lock);
-    int status = change_any(p, err);
-    sq_locks_release(p->lock);
-    return status;
+    return p->whole ? write_whole(p, err) : change(p, err);
 }
 
 /* "array t2m, chunk 3/0/1" before the message. */
@@ -265,7 +253,11 @@ static int write_item(void *user, size_t index, unsigned seat, struct squall_err
     SQ_TRY(parcel_init(&p, w, err));
     SQ_TRY(a->ops->locate(a, p.item.chunk, &where, err));
     p.path = where.path;
-    int status = p.whole ? write_whole(&p, err) : write_part(&p, err);
+    if (!p.whole)
+        sq_locks_hold(p.lock);
+    int status = write_parcel(&p, err);
+    if (!p.whole)
+        sq_locks_release(p.lock);
     sq_free(where.path);
     return status ? failed_at(&p, status, err) : 0;
 }

@@ -1,4 +1,4 @@
-/* A write and its chunks on their way, for the files that make it: region.c, and shard_region.c, which changes a shard in part. */
+/* A write and its chunks on their way, for the files that make it: region.c, and shard_region.c, which makes shards. */
 #ifndef SQ_STORE_WRITING_H
 #define SQ_STORE_WRITING_H
 
@@ -39,13 +39,13 @@ struct sq_parcel {
 void sq_writing_gather(const struct sq_writing *w, const struct sq_plan_item *item, const uint8_t *src, const int64_t *chunk_strides,
                        uint8_t *chunk);
 bool sq_writing_is_all_fill(const struct squall_array *a, const uint8_t *elements, size_t size_bytes);
-/* Publish what is stored of the chunk, whose lock is held; bytes NULL: remove it. */
+/* Publish what is stored of the chunk; bytes NULL: remove it. Of one that is written in part the lock is held all along. */
 int sq_parcel_put(const struct sq_parcel *p, const void *bytes, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
 
 /*
- * A shard that the region cuts, whose lock is held: inner chunks that the region does not touch keep their bytes. *ret_done false, and nothing
- * changed: it is not there, or it is better made anew as a whole.
+ * A shard, or the region's part of it: inner chunks that the region does not touch keep their bytes. *ret_done false, and nothing changed: it has to be
+ * put together as a whole.
  */
-int sq_shard_change(const struct sq_parcel *p, bool *ret_done, struct squall_error *err) SQUALL_CHECK;
+int sq_shard_write(const struct sq_parcel *p, bool *ret_done, struct squall_error *err) SQUALL_CHECK;
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "support/unit.h"
 
+#include "base/crc32c.h"
 #include "base/memory.h"
 #include "engine/context.h"
 #include "squall/squall.h"
@@ -205,8 +206,9 @@ static void files_are_the_same_for_any_number_of_threads(void **state)
                 .type = "uint16", .rank = 2, .shape = shape, .chunks = chunks, .codecs = CODECS[k % 2], .shards = shape, .overwrite = 1};
             must(squall_array_create(ctx, path, NULL, &spec, NULL, &err), &err);
             squall_array *a = open_array(ctx, path, NULL, &ds);
-            const struct squall_selection all = squall_selection_all(a);
+            const struct squall_selection all = squall_selection_all(a), part = box(3, SIDE - 70, 1, 5, SIDE / 2 - 8, 2);
             must(squall_array_write(a, &all, values, NULL, &err), &err);
+            must(squall_array_write(a, &part, values + 1, NULL, &err), &err);
             squall_dataset_close(ds);
             squall_context_free(ctx);
             SQ_CLEANUP_FREE char *file = in_test_folder("same.zarr/c/0/0");
@@ -430,6 +432,42 @@ static void inner_chunks_that_are_not_touched_keep_their_bytes(void **state)
     squall_context_free(ctx);
 }
 
+/* As a writer may make it that stores equal ones once. */
+static void inner_chunks_that_share_their_bytes_are_changed_one_by_one(void **state)
+{
+    (void)state;
+    enum { INNER_BYTES = 16 * 8 * 4, INNER = 6, INDEX_BYTES = INNER * 16 + 4 };
+    SQ_CLEANUP_FREE char *path = in_test_folder("shared.zarr");
+    squall_context *ctx = context_of(1);
+    squall_dataset *ds = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    static int32_t values[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        values[i] = 7;
+    make_array(ctx, path, "int32", "none", true);
+    squall_array *a = open_array(ctx, path, NULL, &ds);
+    const struct squall_selection all = squall_selection_all(a), part = box(2, 2, 1, 3, 2, 1);
+    must(squall_array_write(a, &all, values, NULL, &err), &err);
+    size_t size;
+    SQ_CLEANUP_FREE char *shard = read_file("shared.zarr/c/0/0", &size);
+    assert_int_equal(size, INNER * INNER_BYTES + INDEX_BYTES);
+    char *index = shard + INNER_BYTES;
+    memcpy(index, shard + INNER * INNER_BYTES, INDEX_BYTES);
+    for (int i = 0; i < INNER; i++)
+        memset(index + 16 * i, 0, 8); /* they all begin at byte 0 */
+    const uint32_t crc = sq_crc32c(0, index, INNER * 16);
+    memcpy(index + INNER * 16, &crc, sizeof crc);
+    put_bytes("shared.zarr/c/0/0", shard, INNER_BYTES + INDEX_BYTES);
+    assert_holds(a, values);
+    const int32_t change[] = {1, 2, 3, 4};
+    must(squall_array_write(a, &part, change, NULL, &err), &err);
+    for (int i = 0; i < 4; i++)
+        values[(2 + i / 2) * COLUMNS + 3 + i % 2] = change[i];
+    assert_holds(a, values);
+    squall_dataset_close(ds);
+    squall_context_free(ctx);
+}
+
 /* ---- what is refused -------------------------------------------------------------------------------------------------------------- */
 
 static void regions_that_cut_chunks_are_refused_where_that_was_asked_for(void **state)
@@ -608,6 +646,7 @@ int main(void)
         cmocka_unit_test(files_are_the_same_for_any_number_of_threads),
         cmocka_unit_test(a_shard_that_was_changed_in_parts_is_the_one_that_is_made_whole),
         cmocka_unit_test(inner_chunks_that_are_not_touched_keep_their_bytes),
+        cmocka_unit_test(inner_chunks_that_share_their_bytes_are_changed_one_by_one),
         cmocka_unit_test(regions_that_cut_chunks_are_refused_where_that_was_asked_for),
         cmocka_unit_test(a_damaged_chunk_is_replaced_whole_but_not_changed_in_part),
         cmocka_unit_test(chunks_of_nothing_but_fill_are_removed_unless_wanted),

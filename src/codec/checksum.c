@@ -59,6 +59,12 @@ static uint32_t checksum(const struct sq_stage *stage, const uint8_t *bytes, siz
     return stage->ops == &sq_stage_adler32 ? libdeflate_adler32(1, bytes, size) : fletcher32(bytes, size);
 }
 
+/* HDF5 before 1.6.3 wrote both halves of a Fletcher-32 with their bytes swapped. */
+static uint32_t as_old_hdf5(uint32_t sum)
+{
+    return (sum & 0x00ff00ff) << 8 | (sum >> 8 & 0x00ff00ff);
+}
+
 static int decode_view(const struct sq_stage *stage, const uint8_t *src, size_t src_size, const uint8_t **ret, size_t *ret_size,
                        struct squall_error *err)
 {
@@ -69,7 +75,7 @@ static int decode_view(const struct sq_stage *stage, const uint8_t *src, size_t 
     bool in_front = stage->value[OPTION_LOCATION] == LOCATION_START;
     const uint8_t *data = in_front ? src + CHECKSUM_BYTES : src;
     uint32_t stored = sq_get_u32(in_front ? src : src + size), found = checksum(stage, data, size);
-    if (found != stored)
+    if (found != stored && !(stage->ops == &sq_stage_fletcher32 && as_old_hdf5(found) == stored))
         return sq_error(err, SQUALL_ECORRUPT, "%s: the checksum is %08x, the bytes give %08x; the chunk is damaged", name, stored, found);
     *ret = data;
     *ret_size = size;

@@ -53,6 +53,14 @@ def support():
 
 
 @pytest.fixture(scope="session")
+def codec_try(support):
+    """codec_try(request, encode, source, room): see codec_request.py."""
+    from codec_request import caller
+
+    return caller(support / "codec_try.so")
+
+
+@pytest.fixture(scope="session")
 def account_of(shared, tmp_path_factory):
     """account_of(name): what becomes of a file of ../shared/data/grib (see real_files.py), worked out once a session."""
     from projecting import Projector

@@ -237,15 +237,22 @@ static int take_sizes(struct sq_hdf5_file *f, struct sq_cursor *c, struct squall
                                f->length_bytes);
 }
 
+/* Where the file ends, by its own account. base: where it begins, by the same; it may have got a user block since. */
+static void take_end(struct sq_hdf5_file *f, struct sq_cursor *c, uint64_t base)
+{
+    const uint64_t end = sq_hdf5_take_address(c, f);
+    f->stated_end = end != SQ_HDF5_NOWHERE && end > base ? end - base : 0;
+}
+
 /* II.A, versions 0 and 1. *ret_driver: its driver information block. */
 static int parse_old(struct sq_hdf5_file *f, struct sq_cursor *c, uint64_t *ret_driver, struct squall_error *err)
 {
     sq_take(c, 4); /* versions of parts, all 0 */
     SQ_TRY(take_sizes(f, c, err));
     sq_take(c, f->superblock_version == 0 ? 9 : 13); /* sizes of B-tree nodes, which say their size themselves; flags */
-    sq_hdf5_take_address(c, f);                      /* base: what the file has grown a user block since, it does not know */
+    const uint64_t base = sq_hdf5_take_address(c, f);
     sq_hdf5_take_address(c, f);
-    f->stated_end = sq_hdf5_take_address(c, f);
+    take_end(f, c, base);
     *ret_driver = sq_hdf5_take_address(c, f);
     sq_hdf5_take_address(c, f); /* the root's name */
     f->root = sq_hdf5_take_address(c, f);
@@ -258,9 +265,9 @@ static int parse_new(struct sq_hdf5_file *f, struct sq_cursor *c, uint64_t *ret_
     enum { OPEN_FOR_WRITING = 1 };
     SQ_TRY(take_sizes(f, c, err));
     f->marked_open = sq_u8(c) & OPEN_FOR_WRITING && f->superblock_version == 3;
-    sq_hdf5_take_address(c, f);
+    const uint64_t base = sq_hdf5_take_address(c, f);
     *ret_extension = sq_hdf5_take_address(c, f);
-    f->stated_end = sq_hdf5_take_address(c, f);
+    take_end(f, c, base);
     f->root = sq_hdf5_take_address(c, f);
     sq_take(c, 4);
     if (!sq_cursor_failed(c) && !sq_hdf5_checksum_holds(f->head, (size_t)(c->next - f->head)))

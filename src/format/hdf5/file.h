@@ -26,7 +26,7 @@ struct sq_hdf5_file {
     uint8_t superblock_version;
     uint8_t offset_bytes, length_bytes; /* of addresses and lengths in the file: 2, 4 or 8 */
     bool marked_open;                   /* its writer had not closed it */
-    uint64_t stated_end;                /* where it ends by its own account; beyond `end`: it was cut off */
+    uint64_t stated_end;                /* `end` by its own account; beyond that: it was cut off */
     const uint8_t *head;                /* its first bytes, read when it was opened */
     size_t head_bytes;
     struct sq_hdf5_shared_index *shared; /* the table of shared messages (IV.A.2.p), a row each kind; NULL: none */

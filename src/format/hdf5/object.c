@@ -135,8 +135,7 @@ const struct sq_hdf5_message *sq_hdf5_object_find(const struct sq_hdf5_object *o
     return NULL;
 }
 
-/* A message in the heap of the shared ones of its type. */
-static int get_from_heap(struct sq_hdf5_reader *r, struct sq_hdf5_message *m, const uint8_t *id, struct squall_error *err)
+int sq_hdf5_shared_get(struct sq_hdf5_reader *r, struct sq_hdf5_message *m, const uint8_t *id, struct squall_error *err)
 {
     enum { ID_BYTES = 8 };
     const struct sq_hdf5_file *f = r->file;
@@ -168,7 +167,7 @@ static int get_from_object(struct sq_hdf5_reader *r, struct sq_hdf5_message *m, 
     return 0;
 }
 
-int sq_hdf5_resolve_shared(struct sq_hdf5_reader *r, struct sq_hdf5_message *m, size_t *ret_taken, struct squall_error *err)
+int sq_hdf5_resolve_shared(struct sq_hdf5_reader *r, struct sq_hdf5_message *m, struct squall_error *err)
 {
     enum { IN_HEAP = 1 };
     struct sq_cursor c = sq_cursor(m->bytes, m->size_bytes);
@@ -183,9 +182,7 @@ int sq_hdf5_resolve_shared(struct sq_hdf5_reader *r, struct sq_hdf5_message *m, 
         address = sq_hdf5_take_address(&c, r->file);
     if (sq_cursor_failed(&c) || version == 0 || version > 3)
         return SQ_HDF5_DAMAGED(r->file, m->address, err, "a shared message that says not where it is");
-    if (ret_taken)
-        *ret_taken = (size_t)(c.next - m->bytes);
-    return id ? get_from_heap(r, m, id, err) : get_from_object(r, m, address, err);
+    return id ? sq_hdf5_shared_get(r, m, id, err) : get_from_object(r, m, address, err);
 }
 
 int sq_hdf5_object_read(struct sq_hdf5_reader *r, uint64_t address, struct sq_hdf5_object *ret, struct squall_error *err)
@@ -194,7 +191,7 @@ int sq_hdf5_object_read(struct sq_hdf5_reader *r, uint64_t address, struct sq_hd
     SQ_TRY(read_header(r, address, &object, err));
     for (size_t i = 0; i < object.count; i++)
         if (object.messages[i].flags & FLAG_SHARED)
-            SQ_TRY(sq_hdf5_resolve_shared(r, &object.messages[i], NULL, err));
+            SQ_TRY(sq_hdf5_resolve_shared(r, &object.messages[i], err));
     *ret = object;
     return 0;
 }

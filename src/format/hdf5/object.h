@@ -45,10 +45,9 @@ int sq_hdf5_object_read(struct sq_hdf5_reader *r, uint64_t address, struct sq_hd
 /* The first one of a type; NULL: there is none. */
 const struct sq_hdf5_message *sq_hdf5_object_find(const struct sq_hdf5_object *object, unsigned type);
 
-/*
- * A shared message's body says where the message is (IV.A.2, "Shared Message"): m->bytes and m->size_bytes become that one's. Where only
- * the beginning of m->bytes is taken, *ret_taken says how much; it may be NULL.
- */
-int sq_hdf5_resolve_shared(struct sq_hdf5_reader *r, struct sq_hdf5_message *m, size_t *ret_taken, struct squall_error *err) SQUALL_CHECK;
+/* A shared message's body says where the message is (IV.A.2, "Shared Message"): m's bytes become that one's. m->type: what it must be. */
+int sq_hdf5_resolve_shared(struct sq_hdf5_reader *r, struct sq_hdf5_message *m, struct squall_error *err) SQUALL_CHECK;
+/* The same for a message of m->type in the file's heap of those, by its id of 8 bytes. */
+int sq_hdf5_shared_get(struct sq_hdf5_reader *r, struct sq_hdf5_message *m, const uint8_t *id, struct squall_error *err) SQUALL_CHECK;
 
 #endif

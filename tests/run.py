@@ -29,6 +29,7 @@ THREADED = [
     "grib_index",
     "grib_list",
     "convert_unit",
+    "handles",
 ]
 
 

@@ -8,6 +8,7 @@
 #include "squall/dataset.h"
 #include "squall/error.h"
 #include "squall/grib.h"
+#include "squall/handles.h"
 #include "squall/memory.h"
 #include "squall/speed.h"
 #include "squall/store.h"

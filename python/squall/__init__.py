@@ -16,7 +16,7 @@ from squall._attributes import Attributes
 from squall._create import create_array, create_group
 from squall._errors import Error, Status
 from squall._group import Group, open, open_array
-from squall._settings import set_options, show_versions
+from squall._settings import handles, set_options, show_versions
 from squall._squall import version as _version
 
 __version__ = _version()
@@ -28,6 +28,7 @@ __all__ = [
     "Status",
     "create_array",
     "create_group",
+    "handles",
     "open",
     "open_array",
     "set_options",

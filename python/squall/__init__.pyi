@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Iterator, Mapping, MutableMapping
 from os import PathLike
-from typing import Any, Literal, TextIO, TypeVar, overload
+from typing import Any, Literal, NamedTuple, TextIO, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -200,5 +200,14 @@ def create_array(
     overwrite: bool = False,
     durability: _Durability = "none",
 ) -> Array: ...
-def set_options(*, threads: int | None = ..., memory: int | str | None = ...) -> dict[str, Any]: ...
+
+class _Handles(NamedTuple):
+    open: int
+    limit: int
+    hits: int
+    opened: int
+    evicted: int
+
+def handles() -> _Handles: ...
+def set_options(*, threads: int | None = ..., memory: int | str | None = ..., max_open_files: int | None = ...) -> dict[str, Any]: ...
 def show_versions(file: TextIO | None = None) -> None: ...

@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import sys
+from typing import NamedTuple
 
 from squall import _squall
 
@@ -21,14 +22,39 @@ def _bytes(memory):
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
-_current = {"threads": None, "memory": None}
+class Handles(NamedTuple):
+    """The files that this process holds open; see squall.handles."""
+
+    open: int
+    limit: int
+    hits: int
+    opened: int
+    evicted: int
 
 
-def set_options(*, threads=..., memory=...):
-    """Limits for what is opened from now on in this process.
+def handles():
+    """The files that squall holds open in this process, and how they were used: a tuple with names.
+
+    open      files that are open now
+    limit     at most so many stay open (squall.set_options(max_open_files=)); more only while they are being read
+    hits      reads that found their file open
+    opened    files opened, for the first time or again
+    evicted   files closed to make room for others
+    """
+    return Handles(*_squall.handles())
+
+
+_current = {"threads": None, "memory": None, "max_open_files": None}
+
+
+def set_options(*, threads=..., memory=..., max_open_files=...):
+    """Limits for this process: threads and memory for what is opened from now on, open files at once.
 
     threads   most threads that one read or write works with; None: as many as the process may use
     memory    most bytes of working memory, a number or "4G"; None: half of the machine's, or of the cgroup's limit
+
+    max_open_files   most files that stay open between reads; None: half of what the system allows (ulimit -n), at most 4096.
+                     More than the system allows counts as that less 16
 
     Options that are not given stay. Returns the options as they were, to be given back: squall.set_options(**before).
     """
@@ -41,6 +67,11 @@ def set_options(*, threads=..., memory=...):
         if memory is not None and _bytes(memory) == 0:
             raise ValueError("memory=0: nothing can be done with no memory")
         wanted["memory"] = memory
+    if max_open_files is not ...:
+        if max_open_files is not None and (not isinstance(max_open_files, int) or isinstance(max_open_files, bool) or max_open_files < 1):
+            raise ValueError(f"max_open_files={max_open_files!r}: a number from 1 on, or None")
+        wanted["max_open_files"] = max_open_files
+        _squall.set_open_files(min(max_open_files or 0, sys.maxsize))
     before = dict(_current)
     _squall.set_defaults(wanted["threads"] or 0, 0 if wanted["memory"] is None else _bytes(wanted["memory"]))
     _current.update(wanted)

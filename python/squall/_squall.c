@@ -97,6 +97,23 @@ static PyObject *set_defaults(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *handles(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    const struct squall_handles h = squall_handles();
+    return Py_BuildValue("nnKKK", (Py_ssize_t)h.open, (Py_ssize_t)h.limit, (unsigned long long)h.hits, (unsigned long long)h.opened,
+                         (unsigned long long)h.evicted);
+}
+
+static PyObject *set_open_files(PyObject *module, PyObject *limit)
+{
+    (void)module;
+    size_t wanted = PyLong_AsSize_t(limit);
+    if (PyErr_Occurred())
+        return NULL;
+    return PyLong_FromSize_t(squall_handles_set_limit(wanted));
+}
+
 static PyObject *version(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
@@ -111,6 +128,8 @@ static PyMethodDef methods[] = {
     {"create_array", sq_py_create_array, METH_VARARGS, NULL},
     {"delete_node", sq_py_delete_node, METH_VARARGS, NULL},
     {"set_attributes", sq_py_set_attributes, METH_VARARGS, NULL},
+    {"handles", handles, METH_NOARGS, "handles(): open, limit, hits, opened, evicted"},
+    {"set_open_files", set_open_files, METH_O, "set_open_files(limit): most files that stay open; 0: automatic. Returns what holds"},
     {"version", version, METH_NOARGS, "version(): of the library"},
     {NULL, NULL, 0, NULL},
 };

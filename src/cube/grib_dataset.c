@@ -16,6 +16,7 @@ struct grib {
     struct sq_grib_index index;
     struct sq_cube cube;
     bool has_cube;
+    struct sq_source **sources; /* one for each file of the index */
 };
 
 /* A variable of the cube, or one of its coordinates. */
@@ -59,6 +60,7 @@ static const struct sq_cube_place *find_place(const struct sq_cube *cube, uint64
 
 static int locate_field(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
 {
+    (void)err;
     const struct member *m = member_of(a);
     const struct sq_grib_index *index = &m->grib->index;
     uint64_t slab = 0;
@@ -70,13 +72,8 @@ static int locate_field(const struct squall_array *a, const uint64_t *chunk, str
         return 0;
     }
     const struct sq_grib_field *field = &index->fields[place->field];
-    const struct sq_grib_file *file = &index->files[field->file];
-    char *path = sq_strdup(file->path);
-    if (!path)
-        return sq_error_memory(err, strlen(file->path));
     *ret = (struct sq_location){.state = SQ_CHUNK_PRESENT,
-                                .path = path,
-                                .identity = &file->identity,
+                                .source = m->grib->sources[field->file],
                                 .offset = field->offset,
                                 .size_bytes = field->size_bytes,
                                 .param = (uint64_t)(place - m->grib->cube.places)};
@@ -302,9 +299,23 @@ static int fill_dataset(struct squall_dataset *ds, struct grib *g, struct squall
     return 0;
 }
 
+static int make_sources(struct grib *g, struct squall_error *err)
+{
+    const struct sq_grib_index *index = &g->index;
+    if (!(g->sources = sq_alloc_zero(index->file_count, sizeof(struct sq_source *))))
+        return sq_error_memory(err, index->file_count * sizeof(struct sq_source *));
+    for (size_t i = 0; i < index->file_count; i++)
+        if (!(g->sources[i] = sq_source_of_file(index->files[i].path, &index->files[i].identity)))
+            return sq_error_memory(err, sizeof(struct sq_source *));
+    return 0;
+}
+
 static void grib_free(void *data)
 {
     struct grib *g = data;
+    for (size_t i = 0; g->sources && i < g->index.file_count; i++)
+        sq_source_close(g->sources[i]);
+    sq_free(g->sources);
     if (g->has_cube)
         sq_cube_done(&g->cube);
     sq_grib_index_done(&g->index);
@@ -339,7 +350,9 @@ int sq_grib_dataset_open(const struct squall_context *ctx, const char *path, con
     }
     ds->format_data = g;
     ds->format_data_free = grib_free;
-    status = fill_dataset(ds, g, err);
+    status = make_sources(g, err);
+    if (!status)
+        status = fill_dataset(ds, g, err);
     if (status)
         squall_dataset_close(ds);
     else

@@ -21,15 +21,14 @@ enum sq_chunk_state {
 };
 
 /*
- * Where one chunk lies: in source, a file that is open already and belongs to the format, or where that is NULL in a file of its own at
- * path, opened for the read.
+ * Where one chunk lies: in source, a file that was known when the dataset was opened, must still be the same after the read, and belongs to
+ * the format; or where that is NULL in a file of its own at path, opened for the read.
  */
 struct sq_location {
     enum sq_chunk_state state;
     const void *elements; /* INLINE: the whole chunk, C order (strings: char *const *); the format's */
     struct sq_source *source;
-    char *path;                              /* sq_free by the engine. Where source is set: what messages call the chunk, or NULL */
-    const struct sq_file_identity *identity; /* which file must be at path; NULL: any. The format's */
+    char *path; /* sq_free by the engine. Where source is set: what messages call the chunk, or NULL */
     uint64_t offset;
     uint64_t size_bytes;        /* UINT64_MAX: the whole file at path */
     uint64_t param;             /* the format's own: a GRIB field's row, … */
@@ -41,8 +40,6 @@ struct sq_array_ops {
     int (*locate)(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err);
     /* There is no file at where->path: 0 where that makes it a missing chunk, else what is wrong. NULL: it always is wrong. */
     int (*absent)(const struct squall_array *a, const struct sq_location *where, struct squall_error *err);
-    /* After each read: is what it was made from still what was opened? NULL: each chunk's file speaks for itself. */
-    int (*check_unchanged)(const struct squall_array *a, struct squall_error *err);
     void *(*scratch_new)(const struct squall_array *a); /* NULL: out of memory */
     void (*scratch_free)(void *scratch);
     /*

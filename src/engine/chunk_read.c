@@ -159,8 +159,6 @@ int sq_passage_open(struct sq_passage *p, struct squall_error *err)
         *err = reason;
     if (status)
         return status;
-    if (where->identity && !sq_file_identity_same(&p->file, where->identity))
-        return sq_error(err, SQUALL_EIO, "%s changed since it was opened; open it again", where->path);
     if (where->size_bytes == UINT64_MAX)
         where->size_bytes = where->offset <= p->file.size_bytes ? p->file.size_bytes - where->offset : 0;
     p->has_identity = true;

@@ -44,6 +44,8 @@ static int read_item(void *user, size_t index, unsigned seat, struct squall_erro
     SQ_TRY(sq_passage_init(&p, r, r->dst, r->workers[seat], err));
     p.threads = r->inner_threads;
     int status = a->ops->locate(a, p.item.chunk, &p.where, err);
+    if (!status && p.where.source)
+        status = sq_worker_note_source(p.worker, p.where.source, err);
     if (!status)
         status = sq_passage_open(&p, err);
     if (!status)
@@ -107,6 +109,18 @@ static unsigned choose_threads(struct sq_reading *r, unsigned threads)
     return outer;
 }
 
+/* What changed meanwhile was read in part; that says more than what the reading of it failed at. */
+static int check_unchanged(const struct sq_worker *w, int status, struct squall_error *err)
+{
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    int changed = 0;
+    for (size_t i = 0; i < w->source_count && !changed; i++)
+        changed = sq_source_check_unchanged(w->sources[i], &reason);
+    if (changed && err)
+        *err = reason;
+    return changed ? changed : status;
+}
+
 static int run(struct sq_reading *r, unsigned threads, struct squall_speed *speed, struct squall_error *err)
 {
     enum { FEW = 8 };
@@ -125,22 +139,12 @@ static int run(struct sq_reading *r, unsigned threads, struct squall_speed *spee
             speed->scatter_seconds += w->speed.scatter_seconds;
         }
         if (w)
-            w->speed = (struct squall_speed){0};
+            status = check_unchanged(w, status, err);
         sq_worker_give_back(r->array, w);
     }
     if (r->workers != few)
         sq_free(r->workers);
     return status;
-}
-
-/* What changed meanwhile was read in part; that says more than what the reading of it failed at. */
-static int check_unchanged(const struct squall_array *a, int status, struct squall_error *err)
-{
-    struct squall_error reason = SQUALL_ERROR_INIT;
-    int changed = a->ops->check_unchanged ? a->ops->check_unchanged(a, &reason) : 0;
-    if (changed && err)
-        *err = reason;
-    return changed ? changed : status;
 }
 
 int sq_array_read(struct squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides, unsigned threads,
@@ -153,7 +157,6 @@ int sq_array_read(struct squall_array *a, const struct squall_selection *selecti
     r.timed = speed != NULL;
     sq_variable_clear(a->info.type, a->info.rank, selection->count, dst, r.strides);
     int status = run(&r, threads, speed, err);
-    status = check_unchanged(a, status, err);
     if (status)
         sq_variable_free(a->info.type, a->info.rank, selection->count, dst, r.strides);
     return status;

@@ -3,11 +3,13 @@
  * worker can be taken twice. Who finds the list empty for that moment makes a worker of its own.
  */
 #include "engine/worker.h"
+#include "base/error_internal.h"
 #include "base/memory.h"
 
 static void worker_free(struct sq_worker *w)
 {
     w->ops->scratch_free(w->scratch);
+    sq_free(w->sources);
     sq_pages_free(w->raw, w->raw_capacity);
     sq_pages_free(w->chunk, w->chunk_capacity);
     sq_pages_free(w->member, w->member_capacity);
@@ -67,8 +69,20 @@ struct sq_worker *sq_worker_take(const struct squall_array *a)
 
 void sq_worker_give_back(const struct squall_array *a, struct sq_worker *w)
 {
-    if (w)
-        push(a->dataset, w, w);
+    if (!w)
+        return;
+    w->speed = (struct squall_speed){0};
+    w->source_count = 0;
+    push(a->dataset, w, w);
+}
+
+int sq_worker_note_source(struct sq_worker *w, struct sq_source *source, struct squall_error *err)
+{
+    if (w->source_count > 0 && w->sources[w->source_count - 1] == source) /* neighbours mostly lie in one file */
+        return 0;
+    SQ_TRY(SQ_GROW(w->sources, w->source_capacity, w->source_count + 1, err));
+    w->sources[w->source_count++] = source;
+    return 0;
 }
 
 void sq_worker_add_speed(struct sq_worker *w, struct sq_worker *from)
@@ -77,7 +91,6 @@ void sq_worker_add_speed(struct sq_worker *w, struct sq_worker *from)
     w->speed.read_seconds += from->speed.read_seconds;
     w->speed.decode_seconds += from->speed.decode_seconds;
     w->speed.scatter_seconds += from->speed.scatter_seconds;
-    from->speed = (struct squall_speed){0};
 }
 
 static void *grown(void **buffer, size_t *buffer_bytes, size_t size_bytes)

@@ -13,6 +13,8 @@ struct sq_worker {
     void *scratch;
     void *raw, *chunk, *member; /* grown as needed; where a shard is changed, member is the old one */
     size_t raw_capacity, chunk_capacity, member_capacity;
+    struct sq_source **sources; /* that this read touched: sq_worker_note_source */
+    size_t source_count, source_capacity;
     struct squall_speed speed; /* of the read that it serves; seconds only where that is timed */
 };
 
@@ -20,6 +22,9 @@ struct sq_worker {
 struct sq_worker *sq_worker_take(const struct squall_array *a);
 void sq_worker_give_back(const struct squall_array *a, struct sq_worker *worker); /* NULL is accepted */
 void sq_workers_free(struct sq_worker *list);
+
+/* The read took something from this source, which is asked at the end whether it is what it was. */
+int sq_worker_note_source(struct sq_worker *worker, struct sq_source *source, struct squall_error *err) SQUALL_CHECK;
 
 /* What another thread did counts as this worker's, who has it no more. */
 void sq_worker_add_speed(struct sq_worker *worker, struct sq_worker *from);

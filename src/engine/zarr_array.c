@@ -40,9 +40,9 @@ static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq
     if (!key)
         return sq_error_memory(err, strlen(z->folder));
     SQ_TRY(sq_tree_locate(store->tree, z->name, key, &p, err));
-    *ret = (struct sq_location){.state = p.absent ? SQ_CHUNK_MISSING : SQ_CHUNK_PRESENT, .path = p.name, .size_bytes = UINT64_MAX};
+    *ret = (struct sq_location){
+        .state = p.absent ? SQ_CHUNK_MISSING : SQ_CHUNK_PRESENT, .path = p.name, .source = p.source, .size_bytes = UINT64_MAX};
     if (p.source && !p.absent) {
-        ret->source = p.source;
         ret->offset = p.place.offset;
         ret->size_bytes = p.place.stored_bytes;
         ret->packed = p.place;
@@ -50,12 +50,6 @@ static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq
     if (z->codec_list)
         ret->param = number_of(a, chunk);
     return 0;
-}
-
-static int check_unchanged(const struct squall_array *a, struct squall_error *err)
-{
-    const struct sq_zarr_store *store = a->dataset->format_data;
-    return sq_tree_check_unchanged(store->tree, err);
 }
 
 /*
@@ -173,7 +167,6 @@ static void array_free(struct squall_array *a)
 static const struct sq_array_ops OPS = {
     .locate = locate,
     .absent = absent,
-    .check_unchanged = check_unchanged,
     .scratch_new = scratch_new,
     .scratch_free = scratch_free,
     .decode = decode,

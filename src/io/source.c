@@ -2,34 +2,50 @@
 #include "io/source.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "io/handles.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 struct sq_source {
     char *name;
-    int fd;               /* -1: memory */
-    const uint8_t *bytes; /* memory */
+    const uint8_t *bytes; /* memory; NULL: a file */
+    struct sq_handle file;
     struct sq_file_identity identity;
 };
 
-int sq_source_open_file(const char *path, struct sq_source **ret, struct squall_error *err)
+struct sq_source *sq_source_of_file(const char *path, const struct sq_file_identity *identity)
 {
     struct sq_source *s = sq_alloc_zero(1, sizeof *s);
     char *name = sq_strdup(path);
-    int status = s && name ? sq_file_open(path, &s->fd, &s->identity, err) : sq_error_memory(err, sizeof *s);
-    if (status) {
+    if (!s || !name) {
         sq_free(name);
         sq_free(s);
-        return status;
+        return NULL;
     }
     s->name = name;
+    s->identity = *identity;
+    sq_handle_init(&s->file, name, identity);
+    return s;
+}
+
+int sq_source_open_file(const char *path, struct sq_source **ret, struct squall_error *err)
+{
+    static const struct sq_file_identity UNKNOWN;
+    struct sq_source *s = sq_source_of_file(path, &UNKNOWN);
+    int status = s ? sq_handle_open(&s->file, s->name, err) : sq_error_memory(err, sizeof *s);
+    if (status) {
+        sq_source_close(s);
+        return status;
+    }
+    s->identity = s->file.identity;
     *ret = s;
     return 0;
 }
 
 int sq_source_open_memory(const void *bytes, size_t size_bytes, const char *name, struct sq_source **ret, struct squall_error *err)
 {
+    static const uint8_t NOTHING;
     struct sq_source *s = sq_alloc_zero(1, sizeof *s);
     char *copy = sq_strdup(name);
     if (!s || !copy) {
@@ -37,7 +53,7 @@ int sq_source_open_memory(const void *bytes, size_t size_bytes, const char *name
         sq_free(s);
         return sq_error_memory(err, sizeof *s);
     }
-    *s = (struct sq_source){.name = copy, .fd = -1, .bytes = bytes, .identity.size_bytes = size_bytes};
+    *s = (struct sq_source){.name = copy, .bytes = bytes ? bytes : &NOTHING, .identity.size_bytes = size_bytes};
     *ret = s;
     return 0;
 }
@@ -46,7 +62,8 @@ void sq_source_close(struct sq_source *s)
 {
     if (!s)
         return;
-    sq_file_close(s->fd);
+    if (!s->bytes)
+        sq_handle_done(&s->file);
     sq_free(s->name);
     sq_free(s);
 }
@@ -72,22 +89,29 @@ int sq_source_read(struct sq_source *s, uint64_t offset, void *dst, size_t size_
     if (offset > total || size_bytes > total - offset)
         return sq_error(err, SQUALL_ECORRUPT, "%s: ends at byte %llu, but %zu bytes are wanted at %llu", s->name, (unsigned long long)total,
                         size_bytes, (unsigned long long)offset);
-    if (s->fd >= 0)
-        return sq_file_read_at(s->fd, s->name, offset, dst, size_bytes, err);
-    if (size_bytes)
+    if (s->bytes) {
         memcpy(dst, s->bytes + offset, size_bytes);
-    return 0;
+        return 0;
+    }
+    int fd = -1;
+    SQ_TRY(sq_handle_pin(&s->file, &fd, err));
+    int status = sq_file_read_at(fd, s->name, offset, dst, size_bytes, err);
+    sq_handle_unpin(&s->file);
+    return status;
 }
 
 void sq_source_prefetch(struct sq_source *s, uint64_t offset, uint64_t size_bytes)
 {
-    if (s->fd >= 0 && offset <= INT64_MAX && size_bytes <= INT64_MAX)
-        (void)posix_fadvise(s->fd, (off_t)offset, (off_t)size_bytes, POSIX_FADV_WILLNEED);
+    int fd = -1;
+    if (s->bytes || offset > INT64_MAX || size_bytes > INT64_MAX || sq_handle_pin(&s->file, &fd, NULL))
+        return;
+    (void)posix_fadvise(fd, (off_t)offset, (off_t)size_bytes, POSIX_FADV_WILLNEED);
+    sq_handle_unpin(&s->file);
 }
 
 int sq_source_check_unchanged(struct sq_source *s, struct squall_error *err)
 {
-    if (s->fd < 0)
+    if (s->bytes)
         return 0;
     enum sq_file_kind kind;
     struct sq_file_identity now = {0};

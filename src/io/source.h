@@ -1,4 +1,7 @@
-/* A byte source: something of known size that is read by ranges. Files by pread (never mmap), memory, later HTTP, S3, zip. */
+/*
+ * A byte source: something of known size that is read by ranges. Files by pread (never mmap), through the process's open files (handles.h),
+ * so that thousands of sources need no more descriptors than there are; memory, later HTTP and S3.
+ */
 #ifndef SQ_IO_SOURCE_H
 #define SQ_IO_SOURCE_H
 
@@ -11,6 +14,8 @@ struct sq_source;
 
 /* *ret: close with sq_source_close. Safe for reads from several threads at once. */
 int sq_source_open_file(const char *path, struct sq_source **ret, struct squall_error *err) SQUALL_CHECK;
+/* A file that was opened before and known by this identity; it is opened when it is first read. NULL: out of memory. */
+struct sq_source *sq_source_of_file(const char *path, const struct sq_file_identity *identity);
 /* The bytes stay the caller's and must outlive the source; name is for messages. */
 int sq_source_open_memory(const void *bytes, size_t size_bytes, const char *name, struct sq_source **ret,
                           struct squall_error *err) SQUALL_CHECK;

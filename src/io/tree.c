@@ -107,11 +107,6 @@ const char *const *sq_tree_problems(const struct sq_tree *t, size_t *ret_count)
     return t->zip ? sq_zip_problems(t->zip, ret_count) : NULL;
 }
 
-int sq_tree_check_unchanged(const struct sq_tree *t, struct squall_error *err)
-{
-    return t->source ? sq_source_check_unchanged(t->source, err) : 0;
-}
-
 int sq_tree_exists(const struct sq_tree *t, const char *key, bool *ret, struct squall_error *err)
 {
     size_t member;

@@ -21,8 +21,6 @@ char *sq_tree_name(const struct sq_tree *tree, const char *key) __attribute__((w
 bool sq_tree_key_stays_inside(const char *key);
 /* What of the tree cannot be read, a line each: of zip files. */
 const char *const *sq_tree_problems(const struct sq_tree *tree, size_t *ret_count);
-/* SQUALL_EIO where the tree is a zip file that is no more what it was when it was opened. */
-int sq_tree_check_unchanged(const struct sq_tree *tree, struct squall_error *err) SQUALL_CHECK;
 
 int sq_tree_exists(const struct sq_tree *tree, const char *key, bool *ret, struct squall_error *err) SQUALL_CHECK;
 /* An object whole, NUL-terminated (the NUL is not counted); *ret NULL where there is none. More than limit_bytes is SQUALL_ECORRUPT. sq_free. */

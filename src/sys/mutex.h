@@ -8,6 +8,11 @@ struct sq_mutex {
     pthread_mutex_t system;
 };
 
+#define SQ_MUTEX_INIT                                                                                                                      \
+    {                                                                                                                                      \
+        PTHREAD_MUTEX_INITIALIZER                                                                                                          \
+    }
+
 static inline void sq_mutex_init(struct sq_mutex *mutex)
 {
     pthread_mutex_init(&mutex->system, NULL);

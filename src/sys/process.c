@@ -3,9 +3,11 @@
 #include "base/error_internal.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* A small file of /proc, NUL-terminated; 0 bytes where it cannot be read. */
@@ -60,4 +62,20 @@ enum sq_process_state sq_process_look(const struct sq_process *other, const stru
         return SQ_PROCESS_DEAD;
     uint64_t start = start_of(other->pid);
     return start != 0 && start != other->start_ticks ? SQ_PROCESS_DEAD : SQ_PROCESS_LIVES;
+}
+
+size_t sq_process_open_files_limit(void)
+{
+    enum { POSIX_LEAST = 20 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return POSIX_LEAST;
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > SIZE_MAX)
+        return SIZE_MAX;
+    return limit.rlim_cur > 0 ? (size_t)limit.rlim_cur : 1;
+}
+
+bool sq_process_at_fork(void (*before)(void), void (*after_in_parent)(void), void (*after_in_child)(void))
+{
+    return pthread_atfork(before, after_in_parent, after_in_child) == 0;
 }

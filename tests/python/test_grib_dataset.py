@@ -132,3 +132,17 @@ def test_files_without_a_field_are_refused_with_the_reason(shared, tmp_path):
         with pytest.raises(squall.Error, match=words) as failure:
             squall.open(path)
         assert str(path) in str(failure.value)
+
+
+def test_more_files_than_may_stay_open_are_read_as_one(shared, tmp_path):
+    path = shared / "data" / "grib" / "era5-levels-members.grib"
+    for number, handle in enumerate(handles(path)):
+        (tmp_path / f"{number}.grib").write_bytes(eccodes.codes_get_message(handle))
+    before, options = squall.handles(), squall.set_options(max_open_files=3)
+    try:
+        one, many = squall.open(path), squall.open(tmp_path)
+        assert np.array_equal(one["t"][...], many["t"][...])
+        assert squall.handles().open <= 3 == squall.handles().limit
+        assert squall.handles().opened - before.opened > 40
+    finally:
+        squall.set_options(**options)

@@ -201,7 +201,7 @@ def test_the_stub_tells_what_there_is():
         assert {m for m in members if not hasattr(getattr(squall, name), m)} == set()
         inherited = {"get", "items", "keys", "values", "update", "clear", "pop", "popitem", "setdefault"}
         assert {m for m in found if m[0] != "_"} - members - inherited == set()
-    for name in ("open", "open_array", "create_array", "create_group", "set_options", "show_versions"):
+    for name in ("open", "open_array", "create_array", "create_group", "handles", "set_options", "show_versions"):
         arguments = told[name].args
         wanted = [a.arg for a in arguments.args + arguments.kwonlyargs]
         runtime = list(inspect.signature(getattr(squall, name)).parameters)

@@ -170,17 +170,6 @@ static void keys_that_lead_out_are_known(void **state)
         assert_true(sq_tree_key_stays_inside(GOOD[i]));
 }
 
-static void a_zip_file_that_changed_is_told(void **state)
-{
-    (void)state;
-    struct squall_error err = SQUALL_ERROR_INIT;
-    assert_int_equal(sq_tree_check_unchanged(trees[0], NULL), 0);
-    assert_int_equal(sq_tree_check_unchanged(trees[1], NULL), 0);
-    file_put(in_folder(*state, "tree.zip"), "something else");
-    assert_int_equal(sq_tree_check_unchanged(trees[1], &err), SQUALL_EIO);
-    assert_non_null(strstr(err.message, "changed since it was opened"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,7 +181,6 @@ int main(void)
         cmocka_unit_test(places_are_files_and_ranges_of_the_zip_file),
         cmocka_unit_test(what_is_neither_is_refused),
         cmocka_unit_test(keys_that_lead_out_are_known),
-        cmocka_unit_test(a_zip_file_that_changed_is_told), /* the last: it is another file then */
     };
     return cmocka_run_group_tests(tests, make_trees, remove_trees);
 }

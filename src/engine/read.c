@@ -20,14 +20,24 @@ static const uint64_t BEYOND_CACHES_BYTES = UINT64_C(48) << 20;
 /* With fewer shards for each thread, the last ones would keep some waiting: then all threads work on one after the other. */
 enum { SHARDS_A_THREAD = 4 };
 
-/* "array t2m, chunk 3/0/1" before the message. */
-static int failed_at(const struct sq_passage *p, int status, struct squall_error *err)
+static void add_numbers(struct sq_text *text, const struct squall_array *a, const uint64_t *chunk)
 {
-    const struct squall_array *a = p->reading->array;
-    SQ_CLEANUP_TEXT struct sq_text chunk = SQ_TEXT_INIT;
-    for (unsigned d = 0; d < p->reading->plan.rank; d++)
-        sq_text_printf(&chunk, "%s%" PRIu64, d ? "/" : "", p->item.chunk[d]);
-    return sq_error_within(err, status, "array %s, %s %s", a->info.name, a->shard ? "shard" : "chunk", sq_text_string(&chunk));
+    for (unsigned d = 0; d < a->info.rank; d++)
+        sq_text_printf(text, "%s%" PRIu64, d ? "/" : "", chunk[d]);
+}
+
+int sq_chunk_failed(const struct squall_array *a, const uint64_t *chunk, int status, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text numbers = SQ_TEXT_INIT;
+    add_numbers(&numbers, a, chunk);
+    return sq_error_within(err, status, "array %s, %s %s", a->info.name, a->shard ? "shard" : "chunk", sq_text_string(&numbers));
+}
+
+int sq_inner_chunk_failed(const struct squall_array *a, const uint64_t *chunk, int status, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text numbers = SQ_TEXT_INIT;
+    add_numbers(&numbers, a, chunk);
+    return sq_error_within(err, status, "inner chunk %s", sq_text_string(&numbers));
 }
 
 static int read_item(void *user, size_t index, unsigned seat, struct squall_error *err)
@@ -51,7 +61,7 @@ static int read_item(void *user, size_t index, unsigned seat, struct squall_erro
     if (!status)
         status = a->shard && p.where.state == SQ_CHUNK_PRESENT ? sq_shard_read(&p, err) : sq_passage_read(&p, p.stored, err);
     sq_passage_close(&p);
-    return status ? failed_at(&p, status, err) : 0;
+    return status ? sq_chunk_failed(a, p.item.chunk, status, err) : 0;
 }
 
 /* ---- a read ----------------------------------------------------------------------------------------------------------------------- */

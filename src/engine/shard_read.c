@@ -5,8 +5,8 @@
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "engine/chunk_cache.h"
+#include "engine/read.h"
 #include "engine/reading.h"
 #include "sys/pool.h"
 #include <inttypes.h>
@@ -165,14 +165,6 @@ static void make_runs(struct shard_read *s)
 
 /* ---- the reading ------------------------------------------------------------------------------------------------------------------ */
 
-static int failed_at(const struct sq_passage *p, int status, struct squall_error *err)
-{
-    SQ_CLEANUP_TEXT struct sq_text chunk = SQ_TEXT_INIT;
-    for (unsigned d = 0; d < p->reading->plan.rank; d++)
-        sq_text_printf(&chunk, "%s%" PRIu64, d ? "/" : "", p->item.chunk[d]);
-    return sq_error_within(err, status, "inner chunk %s", sq_text_string(&chunk));
-}
-
 /* stored: of the chunk, where it has been read; else NULL. */
 static int read_inner(const struct shard_read *s, const struct inner *inner, const void *stored, struct sq_worker *worker,
                       struct squall_error *err)
@@ -192,7 +184,7 @@ static int read_inner(const struct shard_read *s, const struct inner *inner, con
         p.where.size_bytes = inner->size_bytes;
     }
     int status = sq_passage_read(&p, stored, err);
-    return status ? failed_at(&p, status, err) : 0;
+    return status ? sq_inner_chunk_failed(s->reading.array, p.item.chunk, status, err) : 0;
 }
 
 /* Several chunks' bytes into the worker's buffer; *ret NULL where each had better be read by itself. */

@@ -88,7 +88,7 @@ static void fill(const struct sq_parcel *p, uint8_t *chunk)
     sq_scatter_fill(chunk, p->bytes / a->info.element_bytes, a->info.element_bytes, a->fill);
 }
 
-/* What is there of the chunk now; elements of variable length are the caller's. */
+/* What is there of the chunk now; elements of variable length are the caller's. What fails says where, as any read does. */
 static int read_present(const struct sq_parcel *p, uint8_t *chunk, struct squall_error *err)
 {
     const struct sq_writing *w = p->writing;
@@ -139,7 +139,7 @@ int sq_parcel_put(const struct sq_parcel *p, const void *bytes, size_t size_byte
     return status;
 }
 
-static int put(const struct sq_parcel *p, const uint8_t *chunk, struct squall_error *err)
+static int encode_and_put(const struct sq_parcel *p, const uint8_t *chunk, struct squall_error *err)
 {
     const struct squall_array *a = p->writing->array;
     size_t size;
@@ -153,6 +153,12 @@ static int put(const struct sq_parcel *p, const uint8_t *chunk, struct squall_er
         return sq_error_memory(err, bound);
     SQ_TRY(a->ops->encode(a, p->worker->scratch, p->writing->inner_threads, chunk, p->bytes, encoded, bound, &size, err));
     return sq_parcel_put(p, encoded, size, err);
+}
+
+static int put(const struct sq_parcel *p, const uint8_t *chunk, struct squall_error *err)
+{
+    int status = encode_and_put(p, chunk, err);
+    return status ? sq_chunk_failed(p->writing->array, p->item.chunk, status, err) : 0;
 }
 
 /* ---- a chunk ---------------------------------------------------------------------------------------------------------------------- */
@@ -220,21 +226,12 @@ static int change(const struct sq_parcel *p, struct squall_error *err)
 static int write_parcel(const struct sq_parcel *p, struct squall_error *err)
 {
     bool done = false;
-    if (p->writing->array->shard)
-        SQ_TRY(sq_shard_write(p, &done, err));
+    int status = p->writing->array->shard ? sq_shard_write(p, &done, err) : 0;
+    if (status)
+        return sq_chunk_failed(p->writing->array, p->item.chunk, status, err);
     if (done)
         return 0;
     return p->whole ? write_whole(p, err) : change(p, err);
-}
-
-/* "array t2m, chunk 3/0/1" before the message. */
-static int failed_at(const struct sq_parcel *p, int status, struct squall_error *err)
-{
-    const struct squall_array *a = p->writing->array;
-    SQ_CLEANUP_TEXT struct sq_text chunk = SQ_TEXT_INIT;
-    for (unsigned d = 0; d < a->info.rank; d++)
-        sq_text_printf(&chunk, "%s%" PRIu64, d ? "/" : "", p->item.chunk[d]);
-    return sq_error_within(err, status, "array %s, %s %s", a->info.name, a->shard ? "shard" : "chunk", sq_text_string(&chunk));
 }
 
 static int write_item(void *user, size_t index, unsigned seat, struct squall_error *err)
@@ -251,15 +248,17 @@ static int write_item(void *user, size_t index, unsigned seat, struct squall_err
     if (!sq_plan_item_at(&w->plan, index, &p.item))
         return 0;
     SQ_TRY(parcel_init(&p, w, err));
-    SQ_TRY(a->ops->locate(a, p.item.chunk, &where, err));
+    int status = a->ops->locate(a, p.item.chunk, &where, err);
+    if (status)
+        return sq_chunk_failed(a, p.item.chunk, status, err);
     p.path = where.path;
     if (!p.whole)
         sq_locks_hold(p.lock);
-    int status = write_parcel(&p, err);
+    status = write_parcel(&p, err);
     if (!p.whole)
         sq_locks_release(p.lock);
     sq_free(where.path);
-    return status ? failed_at(&p, status, err) : 0;
+    return status;
 }
 
 /* ---- a write ---------------------------------------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "engine/read.h"
 #include "engine/scatter.h"
 #include "store/store.h"
 #include "store/writing.h"
@@ -200,7 +201,7 @@ static int work(void *user, size_t index, unsigned thread, unsigned slot, struct
         keep_until(m, made->number);
     uint8_t *dst = m->slots ? m->slots + slot * m->bound : m->out + m->at;
     int status = make_inner(m, &item, made->number, m->workers[thread], dst, &made->size_bytes, err);
-    return status ? sq_error_within(err, status, "inner chunk %zu", made->number) : 0;
+    return status ? sq_inner_chunk_failed(a, item.chunk, status, err) : 0;
 }
 
 static int place(void *user, size_t index, unsigned thread, unsigned slot, struct squall_error *err)

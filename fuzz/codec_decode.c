@@ -2,7 +2,7 @@
  * Stored chunks: the first byte chooses a chain, so that each codec, and the index of shards, is met by itself and behind others. What
  * comes out is a chunk or an error with a message; a range is the same as that part of the whole.
  */
-#include "base/memory.h"
+#include "array/bytes.h"
 #include "codec/codec.h"
 #include <stdlib.h>
 #include <string.h>
@@ -63,14 +63,6 @@ static struct sq_codec_chain *chain_of(const struct target *target)
     return chain;
 }
 
-static void free_elements(enum squall_type type, void *elements)
-{
-    for (unsigned i = 0; i < CELLS && type == SQUALL_STRING; i++)
-        sq_free(((char **)elements)[i]);
-    for (unsigned i = 0; i < CELLS && type == SQUALL_BYTES; i++)
-        sq_free(((struct squall_bytes *)elements)[i].data);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
@@ -94,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int range_status = sq_codec_decode_range(chain, scratch, data + 1, size - 1, bytes, bytes / 3, sizeof part, part, &range_err);
         require(status != 0 || (range_status == 0 && memcmp(part, chunk + bytes / 3, sizeof part) == 0));
     } else if (status == 0) {
-        free_elements(target->type, chunk);
+        sq_bytes_free((void *)chunk, CELLS);
     }
     free(chunk);
     return 0;

@@ -39,7 +39,7 @@ static void check_array(const struct sq_zarr_array *a)
         return;
     require(elements == a->chunk_elements && elements > 0 && elements <= UINT64_C(1) << 40);
     require(a->fill && a->dtype.element_bytes > 0 && a->numpy_type[0]);
-    require(a->dtype.type != SQUALL_STRING || *(char **)a->fill);
+    require(a->dtype.type != SQUALL_STRING || ((const struct squall_bytes *)a->fill)->data);
     char *key = sq_zarr_chunk_key(a, chunk);
     require(key && key[0] != '/' && !strstr(key, "..") && !strstr(key, "//"));
     sq_free(key);

@@ -26,7 +26,7 @@ enum squall_type {
     SQUALL_FLOAT16,
     SQUALL_FLOAT32,
     SQUALL_FLOAT64,
-    SQUALL_STRING, /* variable length, UTF-8; in memory: char * */
+    SQUALL_STRING, /* variable length, UTF-8; in memory: struct squall_bytes */
     SQUALL_BFLOAT16,
     SQUALL_COMPLEX64,
     SQUALL_COMPLEX128,
@@ -41,12 +41,16 @@ enum squall_type {
     SQUALL_BYTES, /* variable length; in memory: struct squall_bytes */
 };
 
+/*
+ * A text or bytes of variable length. What squall_array_read gives is malloc'ed and never NULL, and a zero byte stands behind it that does not
+ * count: a text is a C string, unless it has zero bytes of its own.
+ */
 struct squall_bytes {
-    void *data; /* malloc'ed; NULL where there are none */
+    void *data;
     size_t size_bytes;
 };
 
-/* Of one element in memory, bytes; strings: of a pointer; SQUALL_RAW, SQUALL_TEXT: 0, the array's info says it. */
+/* Of one element in memory, bytes; of variable length: of struct squall_bytes; SQUALL_RAW, SQUALL_TEXT: 0, the array's info says it. */
 size_t squall_type_size(enum squall_type type);
 const char *squall_type_name(enum squall_type type); /* Zarr v3's and numpy's name: "float32"; "string" */
 
@@ -90,10 +94,10 @@ struct squall_selection squall_selection_all(const squall_array *a);
  * Read the selected elements into dst, in the array's type and the machine's byte order.
  *
  * strides  bytes between neighbours along each dimension of dst; NULL: C order, packed
- * Strings  dst is char *[n]; each is malloc'ed and the caller's
+ * Variable length: dst is struct squall_bytes[n]; what each points at is the caller's, free()
  *
  * Errors: SQUALL_EINVAL (selection outside the array), SQUALL_EIO, SQUALL_ECORRUPT, SQUALL_EUNSUPPORTED. What dst holds after
- * an error is unspecified; strings there are none to free. A chunk that is not there reads as the fill value; one that cannot be
+ * an error is unspecified; elements of variable length there are none to free. A chunk that is not there reads as the fill value; one that cannot be
  * read is an error.
  */
 int squall_array_read(squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides,

@@ -92,7 +92,7 @@ int squall_store_open(squall_context *ctx, const char *path, const struct squall
  * Put elements from src, in the array's type and the machine's byte order, into a region of an array that was opened by squall_store_open.
  *
  * strides  bytes between neighbours along each dimension of src, also 0 or negative; NULL: C order, packed
- * Strings  src is const char *const *; SQUALL_BYTES: struct squall_bytes. They stay the caller's
+ * Variable length: src is struct squall_bytes; what they point at stays the caller's. data may be NULL where size_bytes is 0
  *
  * Threads of one process may write the same chunks at the same time. Between processes nobody may cut a chunk that another one writes:
  * squall_selection_is_aligned says whether a region cuts any.

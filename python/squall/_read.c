@@ -54,17 +54,10 @@ bool sq_py_holds_objects(const struct sq_py_array *a)
 
 static PyObject *object_at(enum squall_type type, const void *element)
 {
-    if (type == SQUALL_STRING) {
-        const char *text = *(char *const *)element;
-        return text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape") : PyUnicode_FromString("");
-    }
     const struct squall_bytes *bytes = element;
+    if (type == SQUALL_STRING)
+        return PyUnicode_DecodeUTF8(bytes->data, (Py_ssize_t)bytes->size_bytes, "surrogateescape");
     return PyBytes_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size_bytes);
-}
-
-static void free_element(enum squall_type type, const void *element)
-{
-    free(type == SQUALL_STRING ? *(char *const *)element : ((const struct squall_bytes *)element)->data);
 }
 
 /* Put the elements, packed, as Python objects into memory that holds such; the elements are freed in any case. */
@@ -76,7 +69,7 @@ static int put_objects(const struct sq_py_array *a, const struct sq_py_box *box,
     for (Py_ssize_t i = 0; i < count; i++) {
         const char *element = elements + (size_t)i * a->info.element_bytes;
         PyObject *object = failed ? NULL : object_at(a->info.type, element), **place = (PyObject **)(void *)dst;
-        free_element(a->info.type, element);
+        free(((const struct squall_bytes *)(const void *)element)->data);
         failed = !object;
         if (object) {
             PyObject *old = *place;

@@ -25,10 +25,6 @@ def values_for(value, dtype, shape):
     """value as an array of dtype and shape; Python objects packed, so that the extension can walk through them."""
     if not dtype.hasobject:
         return fit(np.asarray(value, dtype=dtype), shape)
-    if not isinstance(value, (str, bytes)):
-        value = np.asarray(value)
-        if value.dtype.kind == "S":
-            value = value.astype(object)
     return np.ascontiguousarray(fit(np.asarray(value, dtype=object), shape)).reshape(shape)
 
 

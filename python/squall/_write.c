@@ -31,16 +31,14 @@ static const char *source_of(const struct sq_py_box *box, const Py_buffer *view,
 /* The element for an object; what it points at belongs to the object. */
 static int element_of(PyObject *object, enum squall_type type, void *element)
 {
+    struct squall_bytes *ret = element;
     Py_ssize_t length;
     if (type == SQUALL_STRING) {
         const char *text = object && PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &length) : NULL;
         if (!text && !PyErr_Occurred())
             PyErr_Format(PyExc_TypeError, "elements are texts; got %R", object ? object : Py_None);
-        if (text && strlen(text) != (size_t)length) {
-            PyErr_SetString(PyExc_ValueError, "a text with a NUL character cannot be stored");
-            return -1;
-        }
-        *(const char **)element = text;
+        if (text)
+            *ret = (struct squall_bytes){(void *)(uintptr_t)text, (size_t)length};
         return text ? 0 : -1;
     }
     char *bytes;
@@ -50,7 +48,7 @@ static int element_of(PyObject *object, enum squall_type type, void *element)
     }
     if (PyBytes_AsStringAndSize(object, &bytes, &length) < 0)
         return -1;
-    *(struct squall_bytes *)element = (struct squall_bytes){bytes, (size_t)length};
+    *ret = (struct squall_bytes){bytes, (size_t)length};
     return 0;
 }
 

@@ -88,9 +88,7 @@ bool sq_type_is_variable(enum squall_type type)
 
 size_t squall_type_size(enum squall_type type)
 {
-    if (type == SQUALL_STRING)
-        return sizeof(char *);
-    return type == SQUALL_BYTES ? sizeof(struct squall_bytes) : sq_type_size(type);
+    return sq_type_is_variable(type) ? sizeof(struct squall_bytes) : sq_type_size(type);
 }
 
 struct sq_dtype sq_dtype_of(enum squall_type type)

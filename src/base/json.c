@@ -239,6 +239,11 @@ const char *sq_json_string(const struct sq_json *v)
     return sq_json_type(v) == SQ_JSON_STRING ? json_object_get_string(inner(v)) : NULL;
 }
 
+size_t sq_json_string_bytes(const struct sq_json *v)
+{
+    return sq_json_type(v) == SQ_JSON_STRING ? (size_t)json_object_get_string_len(inner(v)) : 0;
+}
+
 /* json-c clamps what does not fit: a clamped value is told by reading it as the other kind. */
 bool sq_json_int(const struct sq_json *v, int64_t *ret)
 {

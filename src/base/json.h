@@ -36,6 +36,7 @@ const struct sq_json *sq_json_get(const struct sq_json *object, const char *key)
 const struct sq_json *sq_json_at(const struct sq_json *array, size_t index);
 size_t sq_json_count(const struct sq_json *v);           /* members of an array or object, else 0 */
 const char *sq_json_string(const struct sq_json *v);     /* NULL where it is no string */
+size_t sq_json_string_bytes(const struct sq_json *v);    /* of a string: zero bytes may be among them */
 bool sq_json_int(const struct sq_json *v, int64_t *ret); /* false where it is no integer within int64 */
 bool sq_json_uint(const struct sq_json *v, uint64_t *ret);
 bool sq_json_double(const struct sq_json *v, double *ret); /* any number */

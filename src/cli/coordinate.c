@@ -78,12 +78,12 @@ static int read_numbers(squall_array *a, enum squall_type type, struct coordinat
 static int read_texts(squall_array *a, struct coordinate *c, struct squall_error *err)
 {
     struct squall_selection all = squall_selection_all(a);
-    char **texts = calloc(c->length + 1, sizeof *texts);
-    int status = texts ? squall_array_read(a, &all, texts, NULL, err) : SQUALL_ENOMEM;
-    if (status)
-        free(texts);
-    else
-        c->texts = texts;
+    struct squall_bytes *texts = calloc(c->length + 1, sizeof *texts);
+    c->texts = calloc(c->length + 1, sizeof *c->texts);
+    int status = texts && c->texts ? squall_array_read(a, &all, texts, NULL, err) : SQUALL_ENOMEM;
+    for (size_t i = 0; !status && i < c->length; i++)
+        c->texts[i] = texts[i].data;
+    free(texts);
     return status;
 }
 

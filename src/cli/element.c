@@ -243,8 +243,8 @@ static size_t put_utf8(uint32_t c, char *to)
     return more + 1;
 }
 
-/* Malloc'ed; NULL: out of memory. NULs at the end are no part of a text. */
-static char *utf8_of(const uint32_t *characters, size_t count)
+/* Malloc'ed, a NUL behind it; NULL: out of memory. NULs at the end are no part of a text. */
+static char *utf8_of(const uint32_t *characters, size_t count, size_t *ret_length)
 {
     while (count > 0 && characters[count - 1] == 0)
         count--;
@@ -254,27 +254,29 @@ static char *utf8_of(const uint32_t *characters, size_t count)
         at += put_utf8(characters[i], text + at);
     if (text)
         text[at] = 0;
+    *ret_length = at;
     return text;
 }
 
-void print_csv_text(FILE *out, const char *text)
+void print_csv_text(FILE *out, const char *text, size_t length)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++)
+        quoted = quoted || text[i] == ',' || text[i] == '"' || text[i] == '\r' || text[i] == '\n';
+    fputs(quoted ? "\"" : "", out);
+    for (size_t i = 0; i < length; i++) {
+        fputs(text[i] == '"' ? "\"" : "", out);
+        fputc(text[i], out);
     }
-    fputc('"', out);
-    for (; *text; text++)
-        fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
-    fputc('"', out);
+    fputs(quoted ? "\"" : "", out);
 }
 
-static void print_text(FILE *out, const char *text, enum element_form form)
+static void print_text(FILE *out, const char *text, size_t length, enum element_form form)
 {
     if (form == ELEMENT_JSON)
-        print_json_string(out, text);
+        print_json_bytes(out, text, length);
     else
-        print_csv_text(out, text);
+        print_csv_text(out, text, length);
 }
 
 static void print_hex(FILE *out, const unsigned char *bytes, size_t count, enum element_form form)
@@ -288,22 +290,13 @@ static void print_hex(FILE *out, const unsigned char *bytes, size_t count, enum 
 /* Bytes that are ASCII are a text: most are names. Others are shown in hexadecimal. */
 static void print_bytes(FILE *out, const unsigned char *bytes, size_t count, enum element_form form)
 {
-    if (count == 0) {
-        print_text(out, "", form);
-        return;
-    }
     bool is_text = true;
     for (size_t i = 0; i < count; i++)
         is_text = is_text && bytes[i] >= 0x20 && bytes[i] < 0x7f;
-    char *text = is_text ? malloc(count + 1) : NULL;
-    if (!text) {
+    if (is_text)
+        print_text(out, (const char *)bytes, count, form);
+    else
         print_hex(out, bytes, count, form);
-        return;
-    }
-    memcpy(text, bytes, count);
-    text[count] = 0;
-    print_text(out, text, form);
-    free(text);
 }
 
 /* ---- an element ------------------------------------------------------------------------------------------------------------------- */
@@ -315,7 +308,7 @@ static void print_time(FILE *out, const struct squall_array_info *info, const vo
     if (count == INT64_MIN)
         fputs(form == ELEMENT_JSON ? "null" : "NaT", out);
     else if (info->type == SQUALL_DATETIME64 && date_text(count, info->numpy_type, text, sizeof text))
-        print_text(out, text, form);
+        print_text(out, text, strlen(text), form);
     else
         fprintf(out, "%lld", count);
 }
@@ -335,8 +328,9 @@ static void print_raw(FILE *out, const struct squall_array_info *info, const uns
 
 static void print_fixed_text(FILE *out, const struct squall_array_info *info, const void *element, enum element_form form)
 {
-    char *text = utf8_of(element, info->element_bytes / sizeof(uint32_t));
-    print_text(out, text ? text : "", form);
+    size_t length;
+    char *text = utf8_of(element, info->element_bytes / sizeof(uint32_t), &length);
+    print_text(out, text ? text : "", text ? length : 0, form);
     free(text);
 }
 
@@ -376,7 +370,7 @@ void element_print(FILE *out, const struct squall_array_info *info, const void *
         print_time(out, info, element, form);
         break;
     case SQUALL_STRING:
-        print_text(out, *(char *const *)element, form);
+        print_text(out, bytes->data, bytes->size_bytes, form);
         break;
     case SQUALL_TEXT:
         print_fixed_text(out, info, element, form);
@@ -392,8 +386,9 @@ void element_print(FILE *out, const struct squall_array_info *info, const void *
 char *element_text(const struct squall_array_info *info, const void *values, size_t index)
 {
     const void *element = (const unsigned char *)values + index * info->element_bytes;
+    size_t length;
     if (info->type == SQUALL_TEXT)
-        return utf8_of(element, info->element_bytes / sizeof(uint32_t));
+        return utf8_of(element, info->element_bytes / sizeof(uint32_t), &length);
     return strndup(element, info->element_bytes);
 }
 
@@ -409,10 +404,7 @@ double element_unit_s(const struct squall_array_info *info)
 
 void elements_free(enum squall_type type, void *values, size_t count)
 {
-    for (size_t i = 0; values && i < count; i++) {
-        if (type == SQUALL_STRING)
-            free(((char **)values)[i]);
-        else if (type == SQUALL_BYTES)
-            free(((struct squall_bytes *)values)[i].data);
-    }
+    const bool is_variable = type == SQUALL_STRING || type == SQUALL_BYTES;
+    for (size_t i = 0; values && is_variable && i < count; i++)
+        free(((struct squall_bytes *)values)[i].data);
 }

@@ -20,7 +20,7 @@ void element_print(FILE *out, const struct squall_array_info *info, const void *
 char *element_text(const struct squall_array_info *info, const void *values, size_t index);
 /* Of SQUALL_DATETIME64 and SQUALL_TIMEDELTA64: seconds in one step of the count; 0: its unit has no fixed length. */
 double element_unit_s(const struct squall_array_info *info);
-void print_csv_text(FILE *out, const char *text); /* with quotes where CSV needs them */
+void print_csv_text(FILE *out, const char *text, size_t length); /* with quotes where CSV needs them */
 /* What values of variable length point at. */
 void elements_free(enum squall_type type, void *values, size_t count);
 

@@ -46,7 +46,7 @@ static void print_label(FILE *out, const struct block *b, unsigned d, uint64_t i
     else if (json)
         print_json_string(out, label);
     else
-        print_csv_text(out, label);
+        print_csv_text(out, label, strlen(label));
 }
 
 static void next_place(const struct block *b, uint64_t *at)

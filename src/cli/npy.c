@@ -9,7 +9,7 @@
 
 enum { HEADER_ALIGNMENT = 64 };
 
-/* The next code point of UTF-8 text, U+FFFD for what is none. */
+/* The next code point of UTF-8 text that a zero byte ends, U+FFFD for what is none. */
 static uint32_t next_code_point(const unsigned char **text)
 {
     const unsigned char *p = *text;
@@ -21,10 +21,10 @@ static uint32_t next_code_point(const unsigned char **text)
     return more ? 0xfffd : code;
 }
 
-static size_t code_points(const char *text)
+static size_t code_points(const struct squall_bytes *text)
 {
     size_t count = 0;
-    for (const unsigned char *p = (const unsigned char *)text; *p; count++)
+    for (const unsigned char *p = text->data, *end = p + text->size_bytes; p < end; count++)
         next_code_point(&p);
     return count;
 }
@@ -72,20 +72,20 @@ static bool write_header(FILE *f, const char *descr, unsigned rank, const uint64
     return !failed;
 }
 
-static bool write_strings(FILE *f, unsigned rank, const uint64_t *shape, char *const *texts, size_t count)
+static bool write_strings(FILE *f, unsigned rank, const uint64_t *shape, const struct squall_bytes *texts, size_t count)
 {
     char descr[32];
     size_t widest = 1;
     for (size_t i = 0; i < count; i++)
-        if (code_points(texts[i]) > widest)
-            widest = code_points(texts[i]);
+        if (code_points(&texts[i]) > widest)
+            widest = code_points(&texts[i]);
     snprintf(descr, sizeof descr, "<U%zu", widest);
     if (!write_header(f, descr, rank, shape))
         return false;
     for (size_t i = 0; i < count; i++) {
-        const unsigned char *p = (const unsigned char *)texts[i];
+        const unsigned char *p = texts[i].data, *end = p + texts[i].size_bytes;
         for (size_t k = 0; k < widest; k++) {
-            uint32_t code = *p ? next_code_point(&p) : 0;
+            uint32_t code = p < end ? next_code_point(&p) : 0;
             fwrite(&code, sizeof code, 1, f);
         }
     }

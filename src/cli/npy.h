@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* info: of the array; shape: of what was read of it. values: C order, machine byte order; of variable length: char *[] or struct squall_bytes[].
+/* info: of the array; shape: of what was read of it. values: C order, machine byte order; of variable length: struct squall_bytes[].
  * Says on stderr what is wrong and returns false. */
 bool npy_write(const char *path, const struct squall_array_info *info, unsigned rank, const uint64_t *shape, const void *values);
 

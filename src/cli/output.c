@@ -50,14 +50,10 @@ int fail_with(const struct squall_error *err)
     return err->status == SQUALL_EREFUSED ? EXIT_REFUSED : EXIT_FAILED;
 }
 
-void print_json_string(FILE *out, const char *text)
+void print_json_bytes(FILE *out, const void *text, size_t length)
 {
-    if (!text) {
-        fputs("null", out);
-        return;
-    }
     fputc('"', out);
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+    for (const unsigned char *p = text, *end = p + length; p < end; p++) {
         if (*p == '"' || *p == '\\')
             fprintf(out, "\\%c", *p);
         else if (*p < 0x20)
@@ -66,6 +62,14 @@ void print_json_string(FILE *out, const char *text)
             fputc(*p, out);
     }
     fputc('"', out);
+}
+
+void print_json_string(FILE *out, const char *text)
+{
+    if (text)
+        print_json_bytes(out, text, strlen(text));
+    else
+        fputs("null", out);
 }
 
 const char *number_text(double value, char buffer[SHORT_TEXT_BYTES])

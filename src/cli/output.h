@@ -28,8 +28,9 @@ __attribute__((format(printf, 1, 2))) void warn_line(const char *format, ...);
 /* "squall: MESSAGE" on stderr, and the exit code that the status stands for. */
 int fail_with(const struct squall_error *err);
 
-void print_json_string(FILE *out, const char *text); /* with its quotes; NULL: null */
-void print_json_double(FILE *out, double value);     /* shortest text that reads back; NaN and infinities as null */
+void print_json_string(FILE *out, const char *text);               /* with its quotes; NULL: null */
+void print_json_bytes(FILE *out, const void *text, size_t length); /* a text that may have zero bytes */
+void print_json_double(FILE *out, double value);                   /* shortest text that reads back; NaN and infinities as null */
 
 enum { SHORT_TEXT_BYTES = 64 };
 const char *size_text(uint64_t bytes, char buffer[SHORT_TEXT_BYTES]);      /* "163.2 MiB" */

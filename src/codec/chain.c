@@ -224,14 +224,6 @@ int sq_codec_decode(const struct sq_codec_chain *chain, struct sq_codec_scratch 
     return 0;
 }
 
-int sq_codec_decode_strings(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size,
-                            char **dst, size_t count, struct squall_error *err)
-{
-    if (chain->dtype.type != SQUALL_STRING)
-        return sq_error(err, SQUALL_EINVAL, "a chunk of %s cannot be decoded as strings", chain->text);
-    return sq_codec_decode(chain, scratch, 1, src, src_size, dst, count * sizeof *dst, err);
-}
-
 /* The stage whose ranges are the chunk's: the only one, but for those that have nothing to do. */
 static const struct sq_stage *range_stage(const struct sq_codec_chain *chain)
 {
@@ -320,12 +312,4 @@ int sq_codec_encode(const struct sq_codec_chain *chain, struct sq_codec_scratch 
     }
     *ret_size = size;
     return 0;
-}
-
-int sq_codec_encode_strings(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const char *const *src, size_t count,
-                            void *dst, size_t dst_capacity, size_t *ret_size, struct squall_error *err)
-{
-    if (chain->dtype.type != SQUALL_STRING)
-        return sq_error(err, SQUALL_EINVAL, "strings cannot be encoded as %s", chain->text);
-    return sq_codec_encode(chain, scratch, 1, src, count * sizeof *src, dst, dst_capacity, ret_size, err);
 }

@@ -88,7 +88,8 @@ void sq_codec_scratch_free(struct sq_codec_scratch *scratch);
 
 /*
  * src → dst, which gets exactly dst_size bytes; anything else is SQUALL_ECORRUPT. src and dst do not overlap. `threads` > 1
- * lets a codec that works in blocks (Blosc, shards) spread them over the pool.
+ * lets a codec that works in blocks (Blosc, shards) spread them over the pool. Of variable length (struct squall_bytes) what each
+ * element points at is malloc'ed and the caller's; nothing is on failure.
  */
 int sq_codec_decode(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, unsigned threads, const void *src,
                     size_t src_size, void *dst, size_t dst_size, struct squall_error *err) SQUALL_CHECK;
@@ -98,12 +99,6 @@ bool sq_codec_chain_has_range(const struct sq_codec_chain *chain);
 /* The bytes [from_bytes, from_bytes + count_bytes) of a chunk that decodes to chunk_bytes. Of any chain; errors as above. */
 int sq_codec_decode_range(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size,
                           size_t chunk_bytes, size_t from_bytes, size_t count_bytes, void *dst, struct squall_error *err) SQUALL_CHECK;
-
-/* A chunk of variable-length strings: each of the `count` strings is malloc'ed and the caller's; nothing is on failure. */
-int sq_codec_decode_strings(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size,
-                            char **dst, size_t count, struct squall_error *err) SQUALL_CHECK;
-int sq_codec_encode_strings(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const char *const *src, size_t count,
-                            void *dst, size_t dst_capacity, size_t *ret_size, struct squall_error *err) SQUALL_CHECK;
 
 /*
  * At most this many bytes come out of encoding src_size bytes. Variable length: src_size counts what vlen-utf8 and vlen-bytes make of

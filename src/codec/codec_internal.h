@@ -134,9 +134,6 @@ struct sq_codec_scratch *sq_codec_inner_scratch(struct sq_codec_scratch *scratch
 /* v2's order F, which no codec of the metadata says. */
 int sq_transpose_bind_reversed(struct sq_stage *stage, struct sq_stage_array *array, struct squall_error *err) SQUALL_CHECK;
 
-/* Free what elements of variable length point to; of other types nothing. */
-void sq_elements_free(enum squall_type type, void *elements, size_t count);
-
 /* Numbers in stored form are little-endian. */
 static inline uint32_t sq_get_u32(const uint8_t *p)
 {

@@ -3,6 +3,7 @@
  * lies; one that is all fill value is left out. The engine reads inner chunks by themselves (sq_codec_shard_index);
  * here is what makes and checks the index, and what decodes and encodes a shard as a whole, in parallel over its inner chunks.
  */
+#include "array/bytes.h"
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -259,25 +260,10 @@ static void fill_run(const struct sharding *s, uint8_t *dst, size_t size)
 /* Elements with variable length: each a copy of its own. */
 static int fill_variable_run(const struct sharding *s, uint8_t *dst, size_t size, struct squall_error *err)
 {
-    size_t width = s->array.dtype.element_bytes;
-    for (size_t at = 0; at < size; at += width) {
-        if (s->array.dtype.type == SQUALL_STRING) {
-            const char *fill = s->fill ? *(char *const *)s->fill : NULL;
-            char *copy = sq_strdup(fill ? fill : "");
-            if (!copy)
-                return sq_error_memory(err, 1);
-            memcpy(dst + at, &copy, sizeof copy);
-            continue;
-        }
-        struct squall_bytes copy = {NULL, 0};
-        const struct squall_bytes *fill = s->fill;
-        if (fill && fill->size_bytes) {
-            if (!(copy.data = sq_alloc(fill->size_bytes, 1)))
-                return sq_error_memory(err, fill->size_bytes);
-            memcpy(copy.data, fill->data, copy.size_bytes = fill->size_bytes);
-        }
-        memcpy(dst + at, &copy, sizeof copy);
-    }
+    const struct squall_bytes *fill = s->fill;
+    struct squall_bytes *elements = (void *)dst;
+    for (size_t i = 0; i < size / sizeof *elements; i++)
+        SQ_TRY(sq_bytes_copy(fill ? fill->data : NULL, fill ? fill->size_bytes : 0, &elements[i], err));
     return 0;
 }
 
@@ -296,17 +282,9 @@ static int fill_inner(const struct sharding *s, size_t number, uint8_t *shard, s
 static bool is_fill_element(const struct sharding *s, const uint8_t *element)
 {
     size_t width = s->array.dtype.element_bytes;
-    if (s->array.dtype.type == SQUALL_STRING) {
-        const char *fill = s->fill ? *(char *const *)s->fill : NULL, *text;
-        memcpy(&text, element, sizeof text);
-        return strcmp(text ? text : "", fill ? fill : "") == 0;
-    }
-    if (s->array.dtype.type == SQUALL_BYTES) {
-        struct squall_bytes fill = {NULL, 0}, bytes;
-        if (s->fill)
-            fill = *(const struct squall_bytes *)s->fill;
-        memcpy(&bytes, element, sizeof bytes);
-        return bytes.size_bytes == fill.size_bytes && (fill.size_bytes == 0 || memcmp(bytes.data, fill.data, fill.size_bytes) == 0);
+    if (is_variable(s)) {
+        static const struct squall_bytes NOTHING;
+        return sq_bytes_equal((const void *)element, s->fill ? s->fill : &NOTHING);
     }
     if (s->fill)
         return memcmp(element, s->fill, width) == 0;
@@ -401,7 +379,7 @@ static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch
         memset(dst, 0, size);
     int status = sq_parallel(threads, s->shard.inner_total, decode_inner, &w, err);
     if (status && is_variable(s))
-        sq_elements_free(s->array.dtype.type, dst, size / s->array.dtype.element_bytes);
+        sq_bytes_free((void *)dst, size / sizeof(struct squall_bytes));
     *ret_size = size;
     return status;
 }

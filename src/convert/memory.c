@@ -54,7 +54,7 @@ static uint64_t coordinate_bytes(const struct sq_cube *cube)
     uint64_t bytes = 0;
     for (size_t i = 0; i < cube->coordinate_count; i++) {
         const struct sq_cube_coordinate *c = &cube->coordinates[i];
-        uint64_t of_this = c->type == SQUALL_STRING ? sizeof(char *) : sq_type_size(c->type);
+        uint64_t of_this = squall_type_size(c->type);
         for (unsigned d = 0; d < c->rank; d++)
             of_this *= c->shape[d];
         bytes += of_this;

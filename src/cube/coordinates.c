@@ -42,12 +42,12 @@ static const struct attribute LATITUDE[] = {
 static const struct attribute LONGITUDE[] = {
     {"standard_name", "longitude"}, {"long_name", "longitude"}, {"units", "degrees_east"}, {NULL, NULL}};
 
-/* A new coordinate at the end of the list, its values not yet filled (strings: NULL); dims as given, already renamed. */
+/* A new coordinate at the end of the list, its values not yet filled; dims as given, already renamed. */
 static int add(struct sq_builder *b, const char *name, enum squall_type type, unsigned rank, const char *const *dims, const uint64_t *shape,
                struct sq_cube_coordinate **ret, struct squall_error *err)
 {
     struct sq_cube *cube = b->cube;
-    size_t size_bytes = type == SQUALL_STRING ? sizeof(char *) : type == SQUALL_INT32 ? 4 : 8;
+    const size_t size_bytes = squall_type_size(type);
     uint64_t count = 1;
     for (unsigned d = 0; d < rank; d++) {
         if (!sq_mul_u64(count, shape[d], &count) || count > VALUE_LIMIT)
@@ -265,9 +265,10 @@ static int add_texts(struct sq_builder *b, const char *name, const char *key, st
     SQ_TRY(add(b, sq_cube_renamed(b, name), SQUALL_STRING, 1, dims, &count, &c, err));
     for (size_t i = 0; i < b->entry_count; i++) {
         const char *text = key ? sq_json_string(sq_json_get(b->drafts[b->entries[i].draft].attributes, key)) : b->entries[i].name;
-        ((char **)c->values)[i] = sq_arena_strdup(b->arena, text ? text : "");
-        if (!((char **)c->values)[i])
+        char *copy = sq_arena_strdup(b->arena, text ? text : "");
+        if (!copy)
             return sq_error_memory(err, 0);
+        ((struct squall_bytes *)c->values)[i] = (struct squall_bytes){copy, strlen(copy)};
     }
     return key ? 0 : describe(c, STACK, err);
 }

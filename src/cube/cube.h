@@ -61,7 +61,7 @@ struct sq_cube_coordinate {
     unsigned rank;
     char *dims[3];
     uint64_t shape[3];
-    void *values; /* C order; strings: char ** */
+    void *values; /* C order, as squall_array_read gives them; what texts point at is the arena's */
     struct sq_json *attributes;
     bool along_init; /* its first dimension is init_time, so it grows with the store */
 };

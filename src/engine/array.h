@@ -26,7 +26,7 @@ enum sq_chunk_state {
  */
 struct sq_location {
     enum sq_chunk_state state;
-    const void *elements; /* INLINE: the whole chunk, C order (strings: char *const *); the format's */
+    const void *elements; /* INLINE: the whole chunk, C order; the format's */
     struct sq_source *source;
     char *path; /* sq_free by the engine. Where source is set: what messages call the chunk, or NULL */
     uint64_t offset;
@@ -44,7 +44,7 @@ struct sq_array_ops {
     void (*scratch_free)(void *scratch);
     /*
      * bytes of the location → the whole chunk (of an array with shards: inner chunk), on at most `threads` threads, C order, the array's type, machine byte order; exactly dst_size bytes.
-     * Strings: dst is char *[n], dst_size n pointers, each malloc'ed and the caller's; none on failure.
+     * Variable length: dst is struct squall_bytes[n]; what each points at is malloc'ed and the caller's; nothing is on failure.
      */
     int (*decode)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
                   size_t size, void *dst, size_t dst_size, struct squall_error *err);
@@ -67,7 +67,7 @@ struct sq_array_ops {
 
 struct squall_array {
     struct squall_array_info info; /* what its pointers point at is the format's */
-    const void *fill;              /* at one element, machine byte order (strings: a char *) */
+    const void *fill;              /* at one element, machine byte order */
     const struct sq_array_ops *ops;
     struct sq_axis *grid;               /* of chunks that lie for themselves, or shards; NULL: sq_dataset_add makes it of info. sq_free'd */
     const struct sq_codec_shard *shard; /* NULL: chunks lie for themselves. The format's */

@@ -15,7 +15,7 @@ struct sq_reading {
     struct sq_plan plan; /* over chunks that lie for themselves, or shards */
     uint8_t *dst;
     int64_t strides[SQUALL_RANK_MAX]; /* of dst */
-    size_t element_bytes;             /* in memory; of strings: a pointer */
+    size_t element_bytes;             /* in memory */
     uint64_t memory_bytes;            /* that one worker's buffers may take */
     struct sq_worker **workers;       /* one for each thread */
     enum sq_scatter_target target;

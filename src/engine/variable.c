@@ -1,10 +1,9 @@
 /* See variable.h. */
 #include "engine/variable.h"
+#include "array/bytes.h"
 #include "array/dtype.h"
 #include "base/error_internal.h"
-#include "base/memory.h"
 #include "engine/scatter.h"
-#include <string.h>
 
 /* Return false for every element that could not be dealt with. */
 typedef bool visit_element(void *element, bool failed_before);
@@ -29,39 +28,19 @@ static bool visit_all(unsigned rank, const uint64_t *count, void *box, const int
     return !failed;
 }
 
-static bool free_string(void *element, bool failed_before)
+static bool free_element(void *element, bool failed_before)
 {
     (void)failed_before;
-    sq_free(*(char **)element);
-    *(char **)element = NULL;
+    sq_bytes_free(element, 1);
+    *(struct squall_bytes *)element = (struct squall_bytes){0};
     return true;
 }
 
-static bool free_bytes(void *element, bool failed_before)
+static bool copy_element(void *element, bool failed_before)
 {
-    struct squall_bytes *bytes = element;
-    (void)failed_before;
-    sq_free(bytes->data);
-    *bytes = (struct squall_bytes){0};
-    return true;
-}
-
-static bool copy_string(void *element, bool failed_before)
-{
-    char **string = element;
-    *string = failed_before ? NULL : sq_strdup(*string);
-    return *string != NULL;
-}
-
-static bool copy_bytes(void *element, bool failed_before)
-{
-    struct squall_bytes *bytes = element;
-    void *copy = failed_before || bytes->size_bytes == 0 ? NULL : sq_alloc(bytes->size_bytes, 1);
-    if (copy)
-        memcpy(copy, bytes->data, bytes->size_bytes);
-    bool done = copy || (bytes->size_bytes == 0 && !failed_before);
-    *bytes = (struct squall_bytes){copy, copy ? bytes->size_bytes : 0};
-    return done;
+    const struct squall_bytes theirs = *(struct squall_bytes *)element;
+    *(struct squall_bytes *)element = (struct squall_bytes){0};
+    return !failed_before && !sq_bytes_copy(theirs.data, theirs.size_bytes, element, NULL);
 }
 
 void sq_variable_clear(enum squall_type type, unsigned rank, const uint64_t *count, void *box, const int64_t *strides)
@@ -75,7 +54,7 @@ void sq_variable_clear(enum squall_type type, unsigned rank, const uint64_t *cou
 void sq_variable_free(enum squall_type type, unsigned rank, const uint64_t *count, void *box, const int64_t *strides)
 {
     if (sq_type_is_variable(type))
-        (void)visit_all(rank, count, box, strides, type == SQUALL_STRING ? free_string : free_bytes);
+        (void)visit_all(rank, count, box, strides, free_element);
 }
 
 void sq_variable_free_packed(enum squall_type type, uint64_t count, void *elements)
@@ -88,7 +67,7 @@ void sq_variable_free_packed(enum squall_type type, uint64_t count, void *elemen
 int sq_variable_own(enum squall_type type, unsigned rank, const uint64_t *count, void *box, const int64_t *strides,
                     struct squall_error *err)
 {
-    if (!sq_type_is_variable(type) || visit_all(rank, count, box, strides, type == SQUALL_STRING ? copy_string : copy_bytes))
+    if (!sq_type_is_variable(type) || visit_all(rank, count, box, strides, copy_element))
         return 0;
     return sq_error_memory(err, squall_type_size(type));
 }

@@ -1,6 +1,6 @@
 /*
- * Boxes of elements of variable length: strings (char *) and bytes (struct squall_bytes). What each points at is malloc'ed and somebody
- * owns it; they are moved like other elements, by copying pointers, and what is here keeps the ownership straight.
+ * Boxes of elements of variable length, struct squall_bytes. What each points at is malloc'ed and somebody owns it; they are moved like
+ * other elements, by copying pointers, and what is here keeps the ownership straight.
  */
 #ifndef SQ_ENGINE_VARIABLE_H
 #define SQ_ENGINE_VARIABLE_H

@@ -120,8 +120,6 @@ static int decode(const struct squall_array *a, void *scratch, unsigned threads,
     if (z->codec_list)
         SQ_TRY(bind_own(a, where->param, &own, err));
     const struct sq_codec_chain *codecs = own ? own : a->shard ? a->shard->inner : z->codecs;
-    if (z->dtype.type == SQUALL_STRING)
-        return sq_codec_decode_strings(codecs, scratch, bytes, size, dst, dst_size / sizeof(char *), err);
     return sq_codec_decode(codecs, scratch, threads, bytes, size, dst, dst_size, err);
 }
 

@@ -3,6 +3,7 @@
  * read, changed and written under a lock. Where a chunk's elements lie in one run in the caller's memory they are encoded from there.
  */
 #include "store/region.h"
+#include "array/bytes.h"
 #include "array/dtype.h"
 #include "base/checked.h"
 #include "base/error_internal.h"
@@ -104,12 +105,7 @@ static int read_present(const struct sq_parcel *p, uint8_t *chunk, struct squall
 
 static bool same_element(enum squall_type type, size_t bytes, const void *a, const void *b)
 {
-    if (type == SQUALL_STRING)
-        return !strcmp(*(const char *const *)a, *(const char *const *)b);
-    if (type != SQUALL_BYTES)
-        return memcmp(a, b, bytes) == 0;
-    const struct squall_bytes *x = a, *y = b;
-    return x->size_bytes == y->size_bytes && (x->size_bytes == 0 || memcmp(x->data, y->data, x->size_bytes) == 0);
+    return sq_type_is_variable(type) ? sq_bytes_equal(a, b) : memcmp(a, b, bytes) == 0;
 }
 
 bool sq_writing_is_all_fill(const struct squall_array *a, const uint8_t *elements, size_t size_bytes)
@@ -176,12 +172,6 @@ static int write_whole(const struct sq_parcel *p, struct squall_error *err)
     return put(p, chunk, err);
 }
 
-static void free_elements(enum squall_type type, void *elements, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        sq_free(type == SQUALL_STRING ? ((char **)elements)[i] : ((struct squall_bytes *)elements)[i].data);
-}
-
 /*
  * Elements of variable length that were read are ours until the chunk has been encoded, those of the region stay the caller's. So what is read
  * goes into a box of its own, and the chunk borrows from both.
@@ -205,7 +195,7 @@ static int change_variable(const struct sq_parcel *p, uint8_t *chunk, struct squ
     sq_scatter_copy(w->plan.rank, p->inside, width, owned, inside.strides, chunk, p->strides, SQ_SCATTER_INTO_CACHES);
     gather(p, chunk);
     int status = put(p, chunk, err);
-    free_elements(w->array->info.type, owned, (size_t)stride / width);
+    sq_bytes_free((void *)owned, (size_t)stride / width);
     return status;
 }
 

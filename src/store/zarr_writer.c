@@ -219,11 +219,10 @@ int sq_store_write_chunk(const char *store, const char *array, unsigned rank, co
 struct array_writer {
     const char *store;
     const struct sq_store_array *array;
-    size_t element_bytes; /* in memory; of strings: a pointer */
+    size_t element_bytes; /* in memory */
     size_t chunk_elements;
-    uint8_t fill[SQ_ZARR_FILL_BYTES];
-    const char *fill_text;
-    void *chunk; /* chunk_elements elements */
+    _Alignas(struct squall_bytes) uint8_t fill[SQ_ZARR_FILL_BYTES]; /* one element */
+    void *chunk;                                                    /* chunk_elements elements */
     struct sq_codec_scratch *scratch;
     void *encoded;
     size_t encoded_capacity;
@@ -239,11 +238,11 @@ static void array_writer_done(struct array_writer *w)
 static int array_writer_init(struct array_writer *w, const char *store, const struct sq_store_array *a, struct squall_error *err)
 {
     SQ_TRY(check_array(a, err));
-    *w = (struct array_writer){.store = store, .array = a, .chunk_elements = 1, .element_bytes = sizeof(char *)};
+    *w = (struct array_writer){.store = store, .array = a, .chunk_elements = 1, .element_bytes = squall_type_size(a->type)};
     if (a->type == SQUALL_STRING) {
-        w->fill_text = a->fill_value ? sq_json_string(a->fill_value) : "";
+        const struct squall_bytes text = {(void *)(uintptr_t)sq_json_string(a->fill_value), sq_json_string_bytes(a->fill_value)};
+        memcpy(w->fill, &text, sizeof text);
     } else {
-        w->element_bytes = sq_type_size(a->type);
         SQ_CLEANUP_JSON struct sq_json *fill = a->fill_value ? sq_json_share(a->fill_value) : default_fill(a->type);
         if (!fill || !sq_zarr_fill_parse(a->type, fill, w->fill))
             return sq_error_memory(err, sizeof(void *));
@@ -257,15 +256,6 @@ static int array_writer_init(struct array_writer *w, const char *store, const st
         return 0;
     array_writer_done(w);
     return sq_error_memory(err, w->chunk_elements);
-}
-
-static void fill_chunk(struct array_writer *w)
-{
-    if (w->fill_text)
-        for (size_t i = 0; i < w->chunk_elements; i++)
-            ((const char **)w->chunk)[i] = w->fill_text;
-    else
-        sq_scatter_fill(w->chunk, w->chunk_elements, w->element_bytes, w->fill);
 }
 
 /* The part of values that belongs to this chunk, behind it the fill value where the array ends within the chunk. */
@@ -287,7 +277,7 @@ static void gather_chunk(struct array_writer *w, const uint64_t *chunk, const vo
         dst_stride *= (int64_t)a->chunks[d];
     }
     if (!whole)
-        fill_chunk(w);
+        sq_scatter_fill(w->chunk, w->chunk_elements, w->element_bytes, w->fill);
     sq_scatter_copy(a->rank, count, w->element_bytes, (const uint8_t *)values + offset, src_strides, w->chunk, dst_strides,
                     SQ_SCATTER_INTO_CACHES);
 }
@@ -295,13 +285,8 @@ static void gather_chunk(struct array_writer *w, const uint64_t *chunk, const vo
 static int encode_chunk(struct array_writer *w, size_t *ret_size, struct squall_error *err)
 {
     const struct sq_codec_chain *codecs = w->array->codecs;
-    size_t size = w->chunk_elements * w->element_bytes;
-    if (w->fill_text) {
-        size = 4; /* vlen-utf8: a count, and each text behind its length */
-        for (size_t i = 0; i < w->chunk_elements; i++)
-            size += 4 + strlen(((const char **)w->chunk)[i]);
-    }
-    size_t bound = sq_codec_encode_bound(codecs, size);
+    const size_t size = w->chunk_elements * w->element_bytes;
+    const size_t bound = sq_codec_encode_bound_of(codecs, w->chunk, size);
     if (bound > w->encoded_capacity) {
         sq_free(w->encoded);
         w->encoded_capacity = 0;
@@ -309,8 +294,6 @@ static int encode_chunk(struct array_writer *w, size_t *ret_size, struct squall_
             return sq_error_memory(err, bound);
         w->encoded_capacity = bound;
     }
-    if (w->fill_text)
-        return sq_codec_encode_strings(codecs, w->scratch, w->chunk, w->chunk_elements, w->encoded, w->encoded_capacity, ret_size, err);
     return sq_codec_encode(codecs, w->scratch, 1, w->chunk, size, w->encoded, w->encoded_capacity, ret_size, err);
 }
 

@@ -40,7 +40,7 @@ int sq_store_write_chunk(const char *store, const char *array, unsigned rank, co
                          struct squall_error *err) SQUALL_CHECK;
 
 /*
- * Write a whole small array (coordinates, flags): values in C order and the machine's byte order (strings: const char *const *),
+ * Write a whole small array (coordinates, flags): values in C order and the machine's byte order (strings: struct squall_bytes),
  * cut into the array's chunks, encoded and published. Chunks whose file holds the same bytes already are left alone.
  */
 int sq_store_write_array(const char *store, const struct sq_store_array *array, const void *values, struct squall_error *err) SQUALL_CHECK;

@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
+import zarr
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +185,16 @@ def test_get_writes_a_field_that_ecCodes_agrees_with(squall, archive, tmp_path):
             handle = eccodes.codes_grib_new_from_file(f)
     theirs = eccodes.codes_get_values(handle).astype("float32").reshape(30, 20)
     np.testing.assert_array_equal(ours, theirs)
+
+
+def test_get_keeps_zero_bytes_in_texts(squall, tmp_path):
+    for dtype, texts in ((str, ["a\0b", "\0", ""]), ("U3", ["a\0b", "\0c", ""])):
+        path = tmp_path / f"{len(texts[1])}.zarr"
+        zarr.create_array(path, name="t", shape=3, dtype=dtype)[:] = np.array(texts, dtype=object if dtype is str else dtype)
+        assert [row["value"] for row in json.loads(squall("get", path, "t", "--json").out)] == texts
+        assert squall("get", path, "t").out == "dim_0,t\n" + "".join(f"{i},{t}\n" for i, t in enumerate(texts))
+        squall("get", path, "t", "-o", tmp_path / "texts.npy")
+        assert np.load(tmp_path / "texts.npy").tolist() == np.array(texts, "U3").tolist()
 
 
 def test_get_prints_csv_with_coordinates(squall, archive):

@@ -127,7 +127,7 @@ def test_every_type_and_fill_value_that_zarr_python_writes(tmp_path, dtype, fill
 @pytest.mark.parametrize("version", [2, 3])
 def test_types_of_variable_length(tmp_path, version):
     for kind, fills, values in (
-        ("string", ["", "é🎉"], ["a", "", "Zürich"]),
+        ("string", ["", "é🎉", "f\0g"], ["a", "\0", "Zür\0ich"]),
         ("variable_length_bytes", [b"", b"\0ab"], [b"a\0b", b"", b"\xff" * 50]),
     ):
         for at, fill in enumerate(fills):

@@ -18,7 +18,7 @@ FLOATS = "float16 float32 float64".split()
 REFUSED = "pcodec zfpy zfp lzma jenkins_lookup3 optional".split()  # what squall names and does not read, also behind "numcodecs."
 MEMORY_ORDER = "delta astype fixedscaleoffset quantize packbits vlen-utf8 vlen-bytes".split()
 LOSSY = "fixedscaleoffset quantize bitround cast_value scale_offset astype".split()
-TEXTS = ["", "a", "Zürich", "🎉", "x" * 40, 'a,b\n"c"']
+TEXTS = ["", "a", "Zürich", "🎉", "x" * 40, 'a,b\n"c"', "a\0b"]
 
 
 class Type:

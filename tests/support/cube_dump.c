@@ -72,7 +72,7 @@ static struct sq_json *element(const struct sq_cube_coordinate *c, uint64_t i)
     case SQUALL_INT32:
         return sq_json_new_int(((const int32_t *)c->values)[i]);
     case SQUALL_STRING:
-        return sq_json_new_string(((char *const *)c->values)[i]);
+        return sq_json_new_string(((const struct squall_bytes *)c->values)[i].data);
     default:
         return sq_json_new_double(((const double *)c->values)[i]);
     }

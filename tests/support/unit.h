@@ -10,4 +10,10 @@
 #include <cmocka.h>
 /* clang-format on */
 
+/* A struct squall_bytes of a literal, which may have zero bytes in it. */
+#define TEXT(literal)                                                                                                                      \
+    {                                                                                                                                      \
+        (literal), sizeof(literal) - 1                                                                                                     \
+    }
+
 #endif

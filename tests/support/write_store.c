@@ -57,9 +57,10 @@ static void put_number(enum squall_type type, uint64_t i, void *to)
     }
 }
 
-static char *text_at(uint64_t i)
+static struct squall_bytes text_at(uint64_t i)
 {
-    return i % 4 == 0 ? sq_strdup("") : sq_format("text %llu of Zürich 🎉", (unsigned long long)i);
+    char *text = i % 4 == 0 ? sq_strdup("") : sq_format("text %llu of Zürich 🎉", (unsigned long long)i);
+    return (struct squall_bytes){text, strlen(text)};
 }
 
 static void *values_of(enum squall_type type, uint64_t count)
@@ -68,7 +69,7 @@ static void *values_of(enum squall_type type, uint64_t count)
     uint8_t *values = calloc(count + 1, size);
     for (uint64_t i = 0; i < count; i++)
         if (type == SQUALL_STRING)
-            ((char **)values)[i] = text_at(i);
+            ((struct squall_bytes *)values)[i] = text_at(i);
         else
             put_number(type, i, values + i * size);
     return values;
@@ -77,7 +78,7 @@ static void *values_of(enum squall_type type, uint64_t count)
 static void free_values(enum squall_type type, uint64_t count, void *values)
 {
     for (uint64_t i = 0; type == SQUALL_STRING && i < count; i++)
-        sq_free(((char **)values)[i]);
+        sq_free(((struct squall_bytes *)values)[i].data);
     free(values);
 }
 

@@ -1,6 +1,7 @@
 /* Codecs against the libraries that define their formats, against themselves, and against damaged input. */
 #include "support/unit.h"
 
+#include "array/bytes.h"
 #include "base/memory.h"
 #include "codec/blosc.h"
 #include "codec/codec.h"
@@ -542,25 +543,27 @@ static void crc32c_is_the_standards_and_is_checked(void **state)
 static void strings_travel_with_their_lengths(void **state)
 {
     (void)state;
-    static const char *const words[] = {"t2m", "", "gust → böig", "a rather longer one, so that something is there to compress"};
+    const struct squall_bytes words[] = {TEXT("t2m"), TEXT(""), TEXT("gust\0→ böig"),
+                                         TEXT("a longer one, so that something is there to compress")};
     static const char *const string_specs[] = {"none", "zstd", "gzip", "blosc", "lz4", "zstd+crc32c"};
     struct sq_codec_scratch *scratch = sq_codec_scratch_new();
     for (unsigned s = 0; s < 6; s++) {
         struct sq_codec_chain *chain = chain_of(string_specs[s], SQUALL_STRING);
         uint8_t chunk[1000];
         size_t size;
-        assert_int_equal(sq_codec_encode_strings(chain, scratch, words, 4, chunk, sizeof chunk, &size, NULL), 0);
-        char *back[4];
-        assert_int_equal(sq_codec_decode_strings(chain, scratch, chunk, size, back, 4, NULL), 0);
+        assert_int_equal(sq_codec_encode(chain, scratch, 1, words, sizeof words, chunk, sizeof chunk, &size, NULL), 0);
+        struct squall_bytes back[4];
+        assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, size, back, sizeof back, NULL), 0);
         for (int i = 0; i < 4; i++) {
-            assert_string_equal(back[i], words[i]);
-            sq_free(back[i]);
+            assert_true(sq_bytes_equal(&back[i], &words[i]));
+            assert_int_equal(((char *)back[i].data)[back[i].size_bytes], 0);
         }
-        assert_int_equal(sq_codec_decode_strings(chain, scratch, chunk, size, back, 3, NULL), SQUALL_ECORRUPT);
+        sq_bytes_free(back, 4);
+        assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, size, back, 3 * sizeof *back, NULL), SQUALL_ECORRUPT);
         if (s == 0) {
             assert_memory_equal(chunk, "\4\0\0\0\3\0\0\0t2m\0\0\0\0", 15);
             for (size_t cut = 0; cut < size; cut++)
-                assert_int_equal(sq_codec_decode_strings(chain, scratch, chunk, cut, back, 4, NULL), SQUALL_ECORRUPT);
+                assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, cut, back, sizeof back, NULL), SQUALL_ECORRUPT);
         }
         sq_codec_chain_free(chain);
     }
@@ -570,15 +573,15 @@ static void strings_travel_with_their_lengths(void **state)
 static void a_string_that_cannot_be_allocated_leaks_nothing(void **state)
 {
     (void)state;
-    static const char *const words[] = {"one", "two", "three"};
+    const struct squall_bytes words[] = {TEXT("one"), TEXT("two"), TEXT("three")};
     struct sq_codec_scratch *scratch = sq_codec_scratch_new();
     struct sq_codec_chain *chain = chain_of("none", SQUALL_STRING);
     uint8_t chunk[100];
     size_t size;
-    char *back[3];
-    assert_int_equal(sq_codec_encode_strings(chain, scratch, words, 3, chunk, sizeof chunk, &size, NULL), 0);
+    struct squall_bytes back[3];
+    assert_int_equal(sq_codec_encode(chain, scratch, 1, words, sizeof words, chunk, sizeof chunk, &size, NULL), 0);
     sq_fail_allocation(2);
-    assert_int_equal(sq_codec_decode_strings(chain, scratch, chunk, size, back, 3, NULL), SQUALL_ENOMEM);
+    assert_int_equal(sq_codec_decode(chain, scratch, 1, chunk, size, back, sizeof back, NULL), SQUALL_ENOMEM);
     sq_fail_allocation(-1);
     sq_codec_chain_free(chain);
     sq_codec_scratch_free(scratch);

@@ -190,7 +190,7 @@ static void assert_entries(const struct sq_cube *cube, const char *expected)
     char text[400] = "";
     for (uint64_t i = 0; i < c->shape[0]; i++) {
         strcat(text, i ? " " : "");
-        strcat(text, ((char **)c->values)[i]);
+        strcat(text, ((struct squall_bytes *)c->values)[i].data);
     }
     assert_string_equal(text, expected);
 }
@@ -214,7 +214,7 @@ static void a_stack_is_one_array_of_the_deterministic_variables(void **state)
     assert_int_equal(fields_ignored(&cube, SQ_CUBE_NOT_IN_STACK), 5);
     assert_true(fields_line(cube.warnings, cube.warning_count, "vis_probability does not fit the stack: 3 fields"));
     assert_true(fields_line(cube.warnings, cube.warning_count, "u does not fit the stack: 2 fields"));
-    assert_string_equal(((char **)fields_coordinate(&cube, "variable_units")->values)[0], "K");
+    assert_string_equal(((struct squall_bytes *)fields_coordinate(&cube, "variable_units")->values)[0].data, "K");
     sq_cube_done(&cube);
     fields_free(f);
 }

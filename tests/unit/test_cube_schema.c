@@ -1,6 +1,7 @@
 /* What a store remembers: tomorrow's files give the same names and places, whatever else they hold. */
 #include "support/unit.h"
 
+#include "array/bytes.h"
 #include "support/fields.h"
 
 static const struct sq_cube_options PLAIN = {0};
@@ -272,7 +273,7 @@ static void a_stack_keeps_its_entries(void **state)
     const struct sq_cube_coordinate *a = fields_coordinate(&first, "variable"), *b = fields_coordinate(&cube, "variable");
     assert_int_equal(a->shape[0], b->shape[0]);
     for (uint64_t i = 0; i < a->shape[0]; i++)
-        assert_string_equal(((char **)a->values)[i], ((char **)b->values)[i]);
+        assert_true(sq_bytes_equal(&((struct squall_bytes *)a->values)[i], &((struct squall_bytes *)b->values)[i]));
     sq_cube_done(&cube);
     sq_cube_done(&first);
     struct squall_error err = SQUALL_ERROR_INIT;

@@ -4,6 +4,7 @@
  */
 #include "support/unit.h"
 
+#include "array/bytes.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "engine/array.h"
@@ -22,15 +23,15 @@ struct fake {
     unsigned rank;
     uint64_t shape[4], chunks[4], grid[4];
     uint64_t chunk_elements, chunk_count;
-    int32_t *elements;  /* every chunk whole, in C order of the grid */
-    uint64_t row_bytes; /* of APART */
-    char **texts;       /* of a string array, the same */
+    int32_t *elements;          /* every chunk whole, in C order of the grid */
+    uint64_t row_bytes;         /* of APART */
+    struct squall_bytes *texts; /* of a string array, as elements */
     uint8_t *stored;
     struct sq_source *source;
     uint64_t missing_every;     /* chunk numbers divisible by it are not there; 0: all are */
     uint64_t broken, short_one; /* chunk numbers whose decoding fails, whose stored size is wrong; UINT64_MAX: none */
     int32_t fill;
-    const char *fill_text;
+    struct squall_bytes fill_text;
     atomic_int scratches, decodes, ranges;
 };
 
@@ -42,9 +43,10 @@ static int32_t value_at(uint64_t number)
     return (int32_t)(number * 2654435761u);
 }
 
-static char *text_at(uint64_t number)
+static struct squall_bytes text_at(uint64_t number)
 {
-    return sq_format("text %llu", (unsigned long long)number);
+    char *text = sq_format("text %llu", (unsigned long long)number);
+    return (struct squall_bytes){text, strlen(text)};
 }
 
 static struct fake *fake_of(const struct squall_array *a)
@@ -121,11 +123,10 @@ static int decode(const struct squall_array *a, void *scratch, unsigned threads,
     }
     if (f->texts) {
         for (uint64_t i = 0; i < f->chunk_elements; i++) {
-            ((char **)dst)[i] = sq_strdup(f->texts[where->param * f->chunk_elements + i]);
-            if (!((char **)dst)[i]) {
-                while (i-- > 0)
-                    sq_free(((char **)dst)[i]);
-                return sq_error_memory(err, 1);
+            const struct squall_bytes *text = &f->texts[where->param * f->chunk_elements + i];
+            if (sq_bytes_copy(text->data, text->size_bytes, (struct squall_bytes *)dst + i, err)) {
+                sq_bytes_free(dst, i);
+                return SQUALL_ENOMEM;
             }
         }
         return 0;
@@ -154,7 +155,7 @@ static void fake_free(struct squall_array *a)
     struct fake *f = fake_of(a);
     sq_source_close(f->source);
     for (uint64_t i = 0; f->texts && i < f->chunk_count * f->chunk_elements; i++)
-        free(f->texts[i]);
+        free(f->texts[i].data);
     free(f->texts);
     free(f->elements);
     free(f->stored);
@@ -198,7 +199,7 @@ static struct fake *fake_new(enum fake_kind kind, bool strings, unsigned rank, c
     uint64_t total = f->chunk_elements * f->chunk_count;
     f->elements = calloc(total + 1, 4);
     f->stored = calloc(total + 1, 4);
-    f->texts = strings ? calloc(total + 1, sizeof(char *)) : NULL;
+    f->texts = strings ? calloc(total + 1, sizeof *f->texts) : NULL;
     for (uint64_t i = 0; i < total; i++) {
         f->elements[i] = value_at(i);
         if (strings)
@@ -209,7 +210,7 @@ static struct fake *fake_new(enum fake_kind kind, bool strings, unsigned rank, c
     assert_int_equal(sq_source_open_memory(f->stored, total * 4, "fake.bin", &f->source, NULL), 0);
     f->broken = f->short_one = UINT64_MAX;
     f->fill = -77;
-    f->fill_text = "fill";
+    f->fill_text = (struct squall_bytes)TEXT("fill");
     f->base = (struct squall_array){.ops = &OPS, .plain = kind == PLAIN && !strings};
     f->base.fill = strings ? (const void *)&f->fill_text : &f->fill;
     f->base.info = (struct squall_array_info){
@@ -623,17 +624,17 @@ static void a_cancelled_read_ends(void **state)
     context.cancelled = NULL;
 }
 
-static void check_texts(struct fake *f, const struct squall_selection *s, char **texts)
+static void check_texts(struct fake *f, const struct squall_selection *s, struct squall_bytes *texts)
 {
     uint64_t at[4] = {0}, i = 0;
     do {
         uint64_t index[4];
         for (unsigned d = 0; d < f->rank; d++)
             index[d] = s->start[d] + at[d] * s->step[d];
-        char *expected = is_missing(f, index) ? sq_strdup("fill") : text_at(place_of(f, index));
-        assert_string_equal(texts[i], expected);
-        sq_free(expected);
-        free(texts[i++]);
+        struct squall_bytes expected = text_at(place_of(f, index));
+        assert_true(sq_bytes_equal(&texts[i], is_missing(f, index) ? &f->fill_text : &expected));
+        sq_bytes_free(&expected, 1);
+        sq_bytes_free(&texts[i++], 1);
     } while (next_index(f->rank, s->count, at));
 }
 
@@ -646,7 +647,7 @@ static void strings_are_the_callers_own(void **state)
         f->missing_every = kind == INLINE ? 0 : 3;
         struct squall_selection all = squall_selection_all(&f->base);
         struct squall_selection some = {.start = {1, 1}, .count = {2, 3}, .step = {3, 2}};
-        char *texts[35];
+        struct squall_bytes texts[35];
         assert_int_equal(squall_array_read(&f->base, &all, texts, NULL, NULL), 0);
         check_texts(f, &all, texts);
         assert_int_equal(squall_array_read(&f->base, &some, texts, NULL, NULL), 0);
@@ -660,13 +661,13 @@ static void after_a_failure_no_string_is_left(void **state)
     const uint64_t shape[] = {5, 7}, chunks[] = {2, 3};
     struct fake *f = fake_new(ENCODED, true, 2, shape, chunks);
     struct squall_selection s = squall_selection_all(&f->base);
-    char *texts[35];
+    struct squall_bytes texts[35];
     memset(texts, 0xff, sizeof texts);
     f->missing_every = 2;
     f->broken = 7;
     assert_int_equal(squall_array_read(&f->base, &s, texts, NULL, NULL), SQUALL_ECORRUPT);
     for (size_t i = 0; i < 35; i++)
-        assert_null(texts[i]);
+        assert_null(texts[i].data);
 }
 
 /* Fail the first allocation, then the second, …, until a read gets through. */
@@ -679,7 +680,7 @@ static void every_failed_allocation_is_an_error(void **state)
         struct fake *f = fake_new((enum fake_kind)(kind % 3), kind >= 3, 2, shape, chunks);
         struct squall_selection s = {.start = {0, 1}, .count = {5, 3}, .step = {1, 2}};
         union {
-            char *texts[15];
+            struct squall_bytes texts[15];
             int32_t values[15];
         } dst;
         f->missing_every = kind % 3 == INLINE ? 0 : 3;
@@ -696,10 +697,10 @@ static void every_failed_allocation_is_an_error(void **state)
             }
             assert_int_equal(status, SQUALL_ENOMEM);
             for (size_t i = 0; kind >= 3 && i < 15; i++)
-                assert_null(dst.texts[i]);
+                assert_null(dst.texts[i].data);
         }
         for (size_t i = 0; kind >= 3 && i < 15; i++)
-            free(dst.texts[i]);
+            free(dst.texts[i].data);
     }
     context.threads = 4;
 }

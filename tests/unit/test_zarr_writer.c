@@ -1,6 +1,7 @@
 /* The Zarr writer: what its documents say, that equal ones are left alone, that chunks end as they should, and that failures leave no half. */
 #include "support/unit.h"
 
+#include "array/bytes.h"
 #include "base/memory.h"
 #include "engine/zarr_array.h"
 #include "store/zarr_writer.h"
@@ -241,7 +242,7 @@ static void strings_and_scalars_are_written(void **state)
 {
     (void)state;
     SQ_CLEANUP_FREE char *store = in_test_folder("texts.zarr");
-    const char *texts[] = {"", "a", "ü", "a longer text"};
+    const struct squall_bytes texts[] = {TEXT(""), TEXT("a"), TEXT("ü\0"), TEXT("a longer text")};
     struct sample text, scalar, empty;
     sample_init(&text, "text", SQUALL_STRING, 2, 2, 1, 3);
     sample_init(&scalar, "scalar", SQUALL_FLOAT64, 1, 1, 1, 1);
@@ -257,12 +258,11 @@ static void strings_and_scalars_are_written(void **state)
     struct squall_dataset *ds = NULL;
     squall_array *a = reopened(store, "text", &ds), *b = squall_dataset_array_at(ds, 1);
     struct squall_selection all = squall_selection_all(a), one = squall_selection_all(b);
-    char *read[4];
+    struct squall_bytes read[4];
     assert_int_equal(squall_array_read(a, &all, read, NULL, NULL), 0);
-    for (size_t i = 0; i < 4; i++) {
-        assert_string_equal(read[i], texts[i]);
-        free(read[i]);
-    }
+    for (size_t i = 0; i < 4; i++)
+        assert_true(sq_bytes_equal(&read[i], &texts[i]));
+    sq_bytes_free(read, 4);
     assert_int_equal(squall_array_read(b, &one, &back, NULL, NULL), 0);
     assert_true(back == value);
     squall_dataset_close(ds);

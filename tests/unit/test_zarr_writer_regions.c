@@ -4,6 +4,7 @@
  */
 #include "support/unit.h"
 
+#include "array/bytes.h"
 #include "base/crc32c.h"
 #include "base/memory.h"
 #include "engine/context.h"
@@ -608,10 +609,11 @@ static void every_failed_allocation_leaves_whole_texts(void **state)
     SQ_CLEANUP_FREE char *path = in_test_folder("texts.zarr");
     squall_context *ctx = context_of(1);
     make_array(ctx, path, "string", "zstd:level=1", false);
-    const char *texts[ROWS * COLUMNS];
-    char *got[ROWS * COLUMNS];
+    static const struct squall_bytes SOME = TEXT("a text");
+    struct squall_bytes texts[ROWS * COLUMNS] = {{NULL, 0}}, got[ROWS * COLUMNS];
     for (int i = 0; i < ROWS * COLUMNS; i++)
-        texts[i] = i % 3 ? "a text" : "";
+        if (i % 3)
+            texts[i] = SOME;
     long failures = 0;
     for (long at = 0;; at += 1 + at / 40) {
         squall_dataset *ds = NULL;
@@ -624,9 +626,9 @@ static void every_failed_allocation_leaves_whole_texts(void **state)
         must(squall_array_read(a, &all, got, NULL, &err), &err);
         for (int i = 0; i < ROWS * COLUMNS; i++) {
             bool inside = i >= COLUMNS && i < 41 * COLUMNS;
-            assert_true(!strcmp(got[i], "") || (inside && !strcmp(got[i], texts[i - COLUMNS])));
-            free(got[i]);
+            assert_true(got[i].size_bytes == 0 || (inside && sq_bytes_equal(&got[i], &texts[i - COLUMNS])));
         }
+        sq_bytes_free(got, ROWS * COLUMNS);
         squall_dataset_close(ds);
         if (!status)
             break;

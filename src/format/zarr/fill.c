@@ -1,5 +1,6 @@
 /* See fill.h. Each value is read as what its type can hold exactly, and refused where it cannot: a fill value is data. */
 #include "format/zarr/fill.h"
+#include "array/bytes.h"
 #include "array/dtype.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -229,20 +230,17 @@ bool sq_zarr_fill_parse(enum squall_type type, const struct sq_json *value, uint
 /* ---- texts and bytes -------------------------------------------------------------------------------------------------------------- */
 
 /* A text, or a number's digits, as zarr-python takes v2's 0; NULL and null: "". SQUALL_ECORRUPT: none of these. */
-static int parse_text(const struct sq_json *value, char **ret, struct squall_error *err)
+static int parse_text(const struct sq_json *value, struct squall_bytes *ret, struct squall_error *err)
 {
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
     enum sq_json_type type = sq_json_type(value);
     if (type == SQ_JSON_STRING)
-        sq_text_add(&text, sq_json_string(value));
-    else if (type == SQ_JSON_INT || type == SQ_JSON_DOUBLE)
+        return sq_bytes_copy(sq_json_string(value), sq_json_string_bytes(value), ret, err);
+    if (type == SQ_JSON_INT || type == SQ_JSON_DOUBLE)
         SQ_TRY(sq_json_write(value, false, &text, err));
-    else if (type == SQ_JSON_ABSENT || type == SQ_JSON_NULL)
-        sq_text_add(&text, "");
-    else
+    else if (type != SQ_JSON_ABSENT && type != SQ_JSON_NULL)
         return sq_error(err, SQUALL_ECORRUPT, "its fill value is no text");
-    *ret = sq_text_release(&text);
-    return *ret ? 0 : sq_error_memory(err, 1);
+    return sq_bytes_copy(sq_text_string(&text), text.length, ret, err);
 }
 
 /* The character at *at, which moves on; never past the text's end, whatever its bytes are. */
@@ -260,40 +258,42 @@ static uint32_t next_character(const uint8_t **at)
 /* UTF-32, zeros behind; what is too long is cut, as numpy does. */
 static int put_text(const struct sq_dtype *dtype, const struct sq_json *value, uint8_t *ret, struct squall_error *err)
 {
-    char *made = NULL;
+    struct squall_bytes made = {NULL, 0};
     SQ_TRY(parse_text(value, &made, err));
-    SQ_CLEANUP_FREE char *text = made;
-    const uint8_t *at = (const uint8_t *)text;
-    for (uint32_t i = 0; i + 4 <= dtype->element_bytes && *at; i += 4) {
+    SQ_CLEANUP_FREE uint8_t *text = made.data;
+    const uint8_t *at = text;
+    for (uint32_t i = 0; i + 4 <= dtype->element_bytes && at < text + made.size_bytes; i += 4) {
         uint32_t character = next_character(&at);
         memcpy(ret + i, &character, sizeof character);
     }
     return 0;
 }
 
-/* RFC 4648, padded. false: the text is none. *ret: sq_free; NULL: out of memory. */
-static bool decode_base64(const char *text, uint8_t **ret, size_t *ret_size)
+/* RFC 4648, padded. false: the text is none. ret->data NULL: out of memory. */
+static bool decode_base64(const char *text, size_t length, struct squall_bytes *ret)
 {
     static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t length = strlen(text), digits = strspn(text, DIGITS), at = 0;
+    size_t digits = strspn(text, DIGITS), at = 0;
     if (length % 4 != 0 || length - digits > 2 || strspn(text + digits, "=") != length - digits)
         return false;
-    *ret = sq_alloc(length / 4 * 3 + 1, 1);
+    uint8_t *bytes = sq_alloc_zero(length / 4 * 3 + 1, 1);
     uint32_t bits = 0;
-    for (size_t i = 0; *ret && i < digits; i++) {
+    for (size_t i = 0; bytes && i < digits; i++) {
         bits = bits << 6 | (uint32_t)(strchr(DIGITS, text[i]) - DIGITS);
         if (i % 4 != 0)
-            (*ret)[at++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
+            bytes[at++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
     }
-    *ret_size = at;
+    if (bytes)
+        bytes[at] = 0; /* behind 6 bits that are left over a byte has been put */
+    *ret = (struct squall_bytes){bytes, at};
     return true;
 }
 
 /* [1, 255, 0] */
-static int bytes_of_list(const struct sq_json *list, uint8_t **ret, size_t *ret_size, struct squall_error *err)
+static int bytes_of_list(const struct sq_json *list, struct squall_bytes *ret, struct squall_error *err)
 {
     const size_t count = sq_json_count(list);
-    SQ_CLEANUP_FREE uint8_t *bytes = sq_alloc(count + 1, 1);
+    SQ_CLEANUP_FREE uint8_t *bytes = sq_alloc_zero(count + 1, 1);
     uint64_t byte;
     if (!bytes)
         return sq_error_memory(err, count + 1);
@@ -302,25 +302,20 @@ static int bytes_of_list(const struct sq_json *list, uint8_t **ret, size_t *ret_
             return sq_error(err, SQUALL_ECORRUPT, "its fill value is no list of bytes from 0 to 255");
         bytes[i] = (uint8_t)byte;
     }
-    *ret = bytes;
-    *ret_size = count;
+    *ret = (struct squall_bytes){bytes, count};
     bytes = NULL;
     return 0;
 }
 
-/* base64, or a list; a text that is no base64 and the digits of a number stand for themselves, as in early stores of v2. *ret: sq_free. */
-static int parse_bytes(const struct sq_json *value, uint8_t **ret, size_t *ret_size, struct squall_error *err)
+/* base64, or a list; a text that is no base64 and the digits of a number stand for themselves, as in early stores of v2. */
+static int parse_bytes(const struct sq_json *value, struct squall_bytes *ret, struct squall_error *err)
 {
     const char *base64 = sq_json_string(value);
-    char *text = NULL;
     if (sq_json_type(value) == SQ_JSON_ARRAY)
-        return bytes_of_list(value, ret, ret_size, err);
-    if (base64 && decode_base64(base64, ret, ret_size))
-        return *ret ? 0 : sq_error_memory(err, strlen(base64));
-    SQ_TRY(parse_text(value, &text, err));
-    *ret = (uint8_t *)text;
-    *ret_size = strlen(text);
-    return 0;
+        return bytes_of_list(value, ret, err);
+    if (base64 && decode_base64(base64, sq_json_string_bytes(value), ret))
+        return ret->data ? 0 : sq_error_memory(err, strlen(base64));
+    return parse_text(value, ret, err);
 }
 
 /* From the machine's byte order into the stored one. */
@@ -344,13 +339,13 @@ static void turn(const struct sq_zarr_type *type, uint8_t *bytes)
 static int put_raw(const struct sq_zarr_type *type, const struct sq_json *value, uint8_t *ret, struct squall_error *err)
 {
     const size_t size_bytes = type->dtype.element_bytes;
-    uint8_t *made = NULL;
-    size_t count;
+    struct squall_bytes made = {NULL, 0};
     double number;
     if (!type->zero_ended && sq_json_double(value, &number) && number == 0)
         return 0;
-    SQ_TRY(parse_bytes(value, &made, &count, err));
-    SQ_CLEANUP_FREE uint8_t *bytes = made;
+    SQ_TRY(parse_bytes(value, &made, err));
+    SQ_CLEANUP_FREE uint8_t *bytes = made.data;
+    const size_t count = made.size_bytes;
     if (!type->zero_ended && count != size_bytes && count != 0)
         return sq_error(err, SQUALL_ECORRUPT, "its fill value has %zu bytes, its data type %zu", count, size_bytes);
     memcpy(ret, bytes, count < size_bytes ? count : size_bytes);
@@ -381,13 +376,9 @@ static int put_variable(enum squall_type type, const struct sq_json *value, void
     double number;
     if (type == SQUALL_STRING)
         return parse_text(value, ret, err);
-    struct squall_bytes *bytes = ret;
     if (sq_json_type(value) <= SQ_JSON_NULL || (sq_json_double(value, &number) && number == 0))
         return 0;
-    uint8_t *data = NULL;
-    SQ_TRY(parse_bytes(value, &data, &bytes->size_bytes, err));
-    bytes->data = data;
-    return 0;
+    return parse_bytes(value, ret, err);
 }
 
 int sq_zarr_fill_element(const struct sq_zarr_type *type, const struct sq_json *value, void *ret, struct squall_error *err)
@@ -410,8 +401,6 @@ int sq_zarr_fill_element(const struct sq_zarr_type *type, const struct sq_json *
 
 void sq_zarr_fill_done(enum squall_type type, void *element)
 {
-    if (element && type == SQUALL_STRING)
-        sq_free(*(char **)element);
-    if (element && type == SQUALL_BYTES)
-        sq_free(((struct squall_bytes *)element)->data);
+    if (element && sq_type_is_variable(type))
+        sq_bytes_free(element, 1);
 }

@@ -18,7 +18,7 @@ enum { SQ_ZARR_FILL_BYTES = 16 };
 bool sq_zarr_fill_parse(enum squall_type type, const struct sq_json *value, uint8_t ret[SQ_ZARR_FILL_BYTES]);
 /*
  * Any type; ret has its element_bytes. Bytes and structures: base64, or v3's list of bytes, or an object with a value for each field; texts: a text, or a
- * number's digits. Of types of variable length ret is a char * or a struct squall_bytes, whose memory is the caller's: sq_zarr_fill_done.
+ * number's digits. Of types of variable length ret is a struct squall_bytes, whose memory is the caller's: sq_zarr_fill_done.
  * SQUALL_ECORRUPT: the value is none of the type's.
  */
 int sq_zarr_fill_element(const struct sq_zarr_type *type, const struct sq_json *value, void *ret, struct squall_error *err) SQUALL_CHECK;

@@ -20,7 +20,7 @@ static const char *const compressors[] = {"none", "lz4", "zstd", NULL};
 static const struct sq_stage_option options[] = {
     [OPTION_WIDTH] = {"elementsize", NULL, 1, 1 << 20, 1, .told = true},
     [OPTION_COMPRESSOR] = {"cname", compressors, 0, COMPRESSOR_ZSTD, COMPRESSOR_NONE, .told = true},
-    [OPTION_BLOCK_ELEMENTS] = {"block", NULL, 0, INT_MAX, 0},
+    [OPTION_BLOCK_ELEMENTS] = {"block", NULL, 0, INT_MAX, 0, .told = false},
     {0},
 };
 

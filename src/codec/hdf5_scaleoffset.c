@@ -17,7 +17,8 @@ struct scaling {
     size_t element_count;
     unsigned width; /* bytes */
     bool is_float, big_endian, has_fill;
-    int digits;
+    float power_single; /* of ten, by which floats were multiplied; reckoned in the precision of their type, as the library does */
+    double power;
     uint64_t fill; /* as bits */
 };
 
@@ -36,7 +37,8 @@ int sq_hdf5_scaleoffset_bind(struct sq_stage *stage, const struct sq_hdf5_filter
                           .is_float = v[VALUE_CLASS] == 1,
                           .big_endian = v[VALUE_ORDER] == 1,
                           .has_fill = v[VALUE_HAS_FILL] == 1,
-                          .digits = (int)v[VALUE_FACTOR],
+                          .power_single = powf(10.0F, (float)(int32_t)v[VALUE_FACTOR]),
+                          .power = pow(10.0, (int32_t)v[VALUE_FACTOR]),
                           .fill = (uint64_t)v[VALUE_FILL + 1] << 32 | v[VALUE_FILL]};
     if (v[VALUE_WAY] == SCALE_EXPONENT)
         return sq_error(err, SQUALL_EUNSUPPORTED, "filter scaleoffset: unsupported scaling by exponents");
@@ -63,21 +65,21 @@ static inline void store(const struct scaling *s, uint64_t bits, uint8_t *dst)
         dst[s->big_endian ? s->width - 1 - b : b] = (uint8_t)(bits >> (8 * b));
 }
 
-/* The bits of a float that was made a whole number, as the library reckons it: in the type's own precision. */
+/* The bits of a float that was made a whole number. */
 static uint64_t float_of(const struct scaling *s, uint64_t whole, uint64_t least)
 {
     if (s->width == 4) {
         uint32_t bits = (uint32_t)least;
         float least_float, value;
         memcpy(&least_float, &bits, sizeof least_float);
-        value = (float)(int32_t)(uint32_t)whole / powf(10.0F, (float)s->digits) + least_float;
+        value = (float)(int32_t)(uint32_t)whole / s->power_single + least_float;
         memcpy(&bits, &value, sizeof bits);
         return bits;
     }
     double least_double, value;
     uint64_t bits;
     memcpy(&least_double, &least, sizeof least_double);
-    value = (double)(int64_t)whole / pow(10.0, s->digits) + least_double;
+    value = (double)(int64_t)whole / s->power + least_double;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }

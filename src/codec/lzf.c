@@ -17,12 +17,13 @@ static int damaged(size_t at, const char *what, struct squall_error *err)
 /* Copies may reach into what they write: that is how LZF repeats. */
 static void repeat(uint8_t *dst, size_t distance, size_t length)
 {
+    const uint8_t *from = dst - distance;
     if (distance >= length) {
-        memcpy(dst, dst - distance, length);
+        memcpy(dst, from, length);
         return;
     }
     for (size_t i = 0; i < length; i++)
-        dst[i] = dst[i - distance];
+        dst[i] = from[i];
 }
 
 static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,

@@ -37,10 +37,11 @@ static int nonsense(const char *what, struct squall_error *err)
     return sq_error(err, SQUALL_ECORRUPT, "filter nbit: its values make no sense: %s", what);
 }
 
+/* 0 where none is left */
 static uint32_t take_value(struct values *v)
 {
     if (v->left == 0)
-        return 0; /* no size and no kind of type */
+        return 0;
     v->left--;
     return *v->next++;
 }
@@ -49,6 +50,8 @@ static int read_type(struct layout *l, uint32_t index, struct values *v, unsigne
 
 static int read_atomic(struct type *t, struct values *v, struct squall_error *err)
 {
+    if (v->left < 3)
+        return nonsense("they end within a type", err);
     uint32_t order = take_value(v);
     t->precision = take_value(v);
     t->bit_offset = take_value(v);

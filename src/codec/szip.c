@@ -8,6 +8,7 @@
 #include "codec/hdf5_stages.h"
 #include "codec/shuffle.h"
 #include <libaec.h>
+#include <limits.h>
 #include <string.h>
 
 enum { PREFIX_BYTES = 4 };
@@ -18,7 +19,7 @@ static const struct sq_stage_option options[] = {
     [OPTION_BITS] = {"bits", NULL, 1, 64, 8, .told = true},
     [OPTION_BLOCK] = {"block", NULL, 2, BLOCK_MAX, 2, .told = true},
     [OPTION_SCANLINE] = {"scanline", NULL, 1, SCANLINE_MAX, 1, .told = true},
-    [OPTION_FLAGS] = {"flags", NULL, 0, 0, 0},
+    [OPTION_FLAGS] = {"flags", NULL, 0, INT_MAX, 0, .told = false},
     {0},
 };
 

@@ -67,17 +67,22 @@ const char *sq_codec_chain_unknown_filter(const struct sq_codec_chain *chain)
 
 /* ---- shuffle ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Unlike numcodecs' it takes any number of bytes: those that fill no element stay where they are. */
+/*
+ * Unlike numcodecs' it takes any number of bytes: those that fill no element stay where they are. libhdf5 does not tell it the size of elements
+ * whose length varies, and then leaves it out of each chunk: no size is an error only where a chunk went through it.
+ */
 enum { OPTION_WIDTH };
 static const struct sq_stage_option shuffle_options[] = {
-    [OPTION_WIDTH] = {"elementsize", NULL, 1, INT_MAX, 1, .told = true},
+    [OPTION_WIDTH] = {"elementsize", NULL, 0, INT_MAX, 1, .told = true},
     {0},
 };
 
 static int decode_shuffle(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src,
                           size_t src_size, uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
-    (void)scratch, (void)threads, (void)err;
+    (void)scratch, (void)threads;
+    if (stage->value[OPTION_WIDTH] == 0)
+        return sq_error(err, SQUALL_ECORRUPT, "filter shuffle: elements of 0 bytes make no sense");
     if (src_size > capacity)
         return SQ_STAGE_NO_ROOM;
     sq_unshuffle((size_t)stage->value[OPTION_WIDTH], src_size, src, dst);
@@ -91,7 +96,7 @@ static const struct sq_stage_ops stage_shuffle = {
 static int bind_shuffle(struct sq_stage *stage, const struct sq_hdf5_filter *filter, struct squall_error *err)
 {
     uint32_t width = filter->value_count > 0 ? filter->values[0] : 0;
-    if (width == 0 || width > INT_MAX)
+    if (width > INT_MAX)
         return sq_error(err, SQUALL_ECORRUPT, "filter shuffle: elements of %u bytes make no sense", width);
     stage->value[OPTION_WIDTH] = (int)width;
     stage->decode_copies = width == 1;

@@ -36,6 +36,8 @@ struct sq_location {
 };
 
 struct sq_array_ops {
+    /* Before each read, by one thread: what all chunks need to be located. NULL: nothing. */
+    int (*prepare)(const struct squall_array *a, struct squall_error *err);
     /* chunk: the chunk's index along each dimension, within the grid */
     int (*locate)(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err);
     /* There is no file at where->path: 0 where that makes it a missing chunk, else what is wrong. NULL: it always is wrong. */

@@ -165,8 +165,11 @@ int sq_array_read(struct squall_array *a, const struct squall_selection *selecti
     if (r.plan.item_count == 0)
         return 0;
     r.timed = speed != NULL;
+    int status = a->ops->prepare ? a->ops->prepare(a, err) : 0;
+    if (status)
+        return sq_error_within(err, status, "array %s", a->info.name);
     sq_variable_clear(a->info.type, a->info.rank, selection->count, dst, r.strides);
-    int status = run(&r, threads, speed, err);
+    status = run(&r, threads, speed, err);
     if (status)
         sq_variable_free(a->info.type, a->info.rank, selection->count, dst, r.strides);
     return status;

@@ -1,0 +1,498 @@
+/*
+ * HDF5's arrays for the engine. A chunk lies where the dataset's index says, which is read whole when it is first needed. Elements that lie together
+ * (contiguous) are cut into chunks here, so that threads share them; those within the header (compact) are one chunk, in memory.
+ */
+#include "engine/hdf5_array.h"
+#include "array/bytes.h"
+#include "base/checked.h"
+#include "base/error_internal.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "codec/hdf5_filters.h"
+#include "format/hdf5/chunk_index.h"
+#include "format/hdf5/elements.h"
+#include "format/hdf5/fill.h"
+#include "format/hdf5/pipeline.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* What contiguous elements are cut into. */
+enum { CUT_BYTES = 1 << 20 };
+
+/* What the dataset holds: the arrays' datasets, types and filters lie in the tree's memory. */
+struct hdf5_data {
+    struct sq_hdf5_file *file;
+    struct sq_hdf5_tree tree;
+};
+
+struct hdf5_array {
+    struct squall_array base;
+    const struct hdf5_data *data;
+    const struct sq_hdf5_dataset *dataset;
+    struct sq_hdf5_layout layout;
+    struct sq_hdf5_elements elements;
+    struct sq_codec_chain *filters; /* NULL: none */
+    _Atomic(struct sq_hdf5_chunk_index *) index;
+    struct sq_source *compact;
+    unsigned rank; /* without an array type's */
+    uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX];
+    const char *dims[SQUALL_RANK_MAX];
+    void *fill; /* an element in memory */
+};
+
+static struct hdf5_array *hdf5_array(const struct squall_array *a)
+{
+    return (struct hdf5_array *)(uintptr_t)a;
+}
+
+/* ---- where chunks lie ------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Threads that need the index at the same time may each read it, and all but one throw theirs away: no lock is held, so a fork at any moment
+ * leaves none locked.
+ */
+static int need_index(struct hdf5_array *h, const struct sq_hdf5_chunk_index **ret, struct squall_error *err)
+{
+    struct sq_hdf5_chunk_index *index = atomic_load(&h->index), *loaded = NULL;
+    if (!index) {
+        const struct sq_hdf5_space *space = &h->dataset->space;
+        SQ_TRY(sq_hdf5_chunk_index_load(h->data->file, &h->layout, space->shape, space->maximum, h->filters != NULL, &loaded, err));
+        if (atomic_compare_exchange_strong(&h->index, &index, loaded))
+            index = loaded;
+        else
+            sq_hdf5_chunk_index_free(loaded);
+    }
+    *ret = index;
+    return 0;
+}
+
+static int prepare(const struct squall_array *a, struct squall_error *err)
+{
+    struct hdf5_array *h = hdf5_array(a);
+    const struct sq_hdf5_chunk_index *index;
+    return h->layout.kind == SQ_HDF5_CHUNKED ? need_index(h, &index, err) : 0;
+}
+
+static bool is_edge(const struct hdf5_array *h, const uint64_t *chunk)
+{
+    for (unsigned d = 0; d < h->layout.rank; d++)
+        if (h->layout.chunk[d] > h->shape[d] - chunk[d] * h->layout.chunk[d])
+            return true;
+    return false;
+}
+
+/* size_bytes at an address of the file. */
+static int locate_bytes(const struct hdf5_array *h, uint64_t address, uint64_t size_bytes, struct sq_location *ret,
+                        struct squall_error *err)
+{
+    const struct sq_hdf5_file *f = h->data->file;
+    uint64_t end;
+    if (!sq_add_u64(address, size_bytes, &end) || end > f->end)
+        return SQ_HDF5_DAMAGED(f, address, err, "%" PRIu64 " bytes of data reach beyond the end of the file; it was cut off, or is damaged",
+                               size_bytes);
+    *ret = (struct sq_location){.state = SQ_CHUNK_PRESENT, .source = f->source, .offset = f->base + address, .size_bytes = size_bytes};
+    return 0;
+}
+
+static int locate_chunk(struct hdf5_array *h, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
+{
+    const struct sq_hdf5_chunk_index *index;
+    struct sq_hdf5_chunk found;
+    SQ_TRY(need_index(h, &index, err));
+    if (!sq_hdf5_chunk_find(index, chunk, &found)) {
+        *ret = (struct sq_location){.state = SQ_CHUNK_MISSING};
+        return 0;
+    }
+    SQ_TRY(locate_bytes(h, found.address, found.size_bytes, ret, err));
+    ret->param = h->layout.edges_unfiltered && is_edge(h, chunk) ? UINT32_MAX : found.skip_mask;
+    return 0;
+}
+
+/* A piece of what lies together; the last ones along a dimension are shorter than the others. */
+static int locate_piece(const struct hdf5_array *h, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
+{
+    const struct squall_array_info *info = &h->base.info;
+    uint64_t first = 0, count = 1, elements = 1;
+    if (h->layout.address == SQ_HDF5_NOWHERE) {
+        *ret = (struct sq_location){.state = SQ_CHUNK_MISSING};
+        return 0;
+    }
+    for (unsigned d = 0; d < h->rank; d++) {
+        first = first * info->shape[d] + chunk[d] * info->chunks[d];
+        count *= info->chunks[d];
+        elements *= info->shape[d];
+    }
+    const uint64_t here = elements - first < count ? elements - first : count;
+    SQ_TRY(locate_bytes(h, h->layout.address + first * h->elements.stored_bytes, here * h->elements.stored_bytes, ret, err));
+    if (h->base.plain)
+        ret->size_bytes = count * h->elements.stored_bytes; /* of which only what is wanted is read */
+    return 0;
+}
+
+static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
+{
+    struct hdf5_array *h = hdf5_array(a);
+    switch (h->layout.kind) {
+    case SQ_HDF5_CHUNKED:
+        return locate_chunk(h, chunk, ret, err);
+    case SQ_HDF5_CONTIGUOUS:
+        return locate_piece(h, chunk, ret, err);
+    default:
+        *ret = (struct sq_location){.state = SQ_CHUNK_PRESENT, .source = h->compact, .size_bytes = sq_source_size(h->compact)};
+        return 0;
+    }
+}
+
+static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
+{
+    struct hdf5_array *h = hdf5_array(a);
+    const struct sq_hdf5_chunk_index *index;
+    if (a->info.unsupported)
+        *ret = 0;
+    else if (h->layout.kind != SQ_HDF5_CHUNKED)
+        *ret = h->layout.kind == SQ_HDF5_CONTIGUOUS && h->layout.address == SQ_HDF5_NOWHERE ? 0 : h->layout.size_bytes;
+    else {
+        SQ_TRY(need_index(h, &index, err));
+        *ret = sq_hdf5_chunk_index_bytes(index);
+    }
+    return 0;
+}
+
+/* ---- decoding --------------------------------------------------------------------------------------------------------------------- */
+
+struct scratch {
+    struct sq_codec_scratch *codec;
+    void *stored; /* a chunk's elements as they are stored, behind the filters */
+    size_t capacity;
+};
+
+static void scratch_free(void *user)
+{
+    struct scratch *s = user;
+    sq_codec_scratch_free(s->codec);
+    sq_pages_free(s->stored, s->capacity);
+    sq_free(s);
+}
+
+static void *scratch_new(const struct squall_array *a)
+{
+    struct scratch *s = sq_alloc_zero(1, sizeof *s);
+    (void)a;
+    if (s && (s->codec = sq_codec_scratch_new()))
+        return s;
+    sq_free(s);
+    return NULL;
+}
+
+static int reserve(struct scratch *s, const struct hdf5_array *h, size_t size_bytes, struct squall_error *err)
+{
+    if (size_bytes > h->base.dataset->ctx->memory_bytes)
+        return sq_error(err, SQUALL_ENOMEM, "a chunk needs %zu bytes of memory, more than the %" PRIu64 " that may be used", size_bytes,
+                        h->base.dataset->ctx->memory_bytes);
+    if (s->capacity >= size_bytes)
+        return 0;
+    sq_pages_free(s->stored, s->capacity);
+    s->stored = sq_pages_alloc(size_bytes);
+    s->capacity = s->stored ? size_bytes : 0;
+    return s->stored ? 0 : sq_error_memory(err, size_bytes);
+}
+
+/* Elements as they are stored → in memory; fewer than dst has room for where they are the last of what lies together. */
+static int make_elements(const struct hdf5_array *h, const uint8_t *stored, size_t size_bytes, void *dst, size_t dst_size,
+                         struct squall_error *err)
+{
+    const struct sq_hdf5_elements *e = &h->elements;
+    const size_t one = e->dtype.element_bytes, room = dst_size / one, there = size_bytes / e->type->size_bytes;
+    const size_t count = there < room ? there : room;
+    if (!sq_type_is_variable(e->dtype.type)) {
+        sq_hdf5_elements_convert(e, stored, count, dst);
+        return 0;
+    }
+    struct sq_hdf5_reader reader;
+    SQ_TRY(sq_hdf5_reader_init(&reader, h->data->file, err));
+    int status = sq_hdf5_elements_fetch(e, &reader, &h->data->tree, stored, count, dst, err);
+    sq_hdf5_reader_done(&reader);
+    if (!status)
+        memset((uint8_t *)dst + count * one, 0, dst_size - count * one);
+    return status;
+}
+
+static int decode_chunk(const struct hdf5_array *h, struct scratch *s, unsigned threads, uint32_t skip_mask, const void *bytes, size_t size,
+                        void *dst, size_t dst_size, struct squall_error *err)
+{
+    if (h->filters && h->elements.is_same)
+        return sq_codec_decode_masked(h->filters, s->codec, threads, skip_mask, bytes, size, dst, dst_size, err);
+    if (h->filters) {
+        const size_t stored_size = (size_t)h->layout.size_bytes;
+        SQ_TRY(reserve(s, h, stored_size, err));
+        SQ_TRY(sq_codec_decode_masked(h->filters, s->codec, threads, skip_mask, bytes, size, s->stored, stored_size, err));
+        bytes = s->stored;
+        size = stored_size;
+    }
+    if (h->layout.kind == SQ_HDF5_CHUNKED && size != h->layout.size_bytes)
+        return sq_error(err, SQUALL_ECORRUPT, "%zu bytes, but a chunk has %" PRIu64, size, h->layout.size_bytes);
+    return make_elements(h, bytes, size, dst, dst_size, err);
+}
+
+static int decode(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
+                  size_t size, void *dst, size_t dst_size, struct squall_error *err)
+{
+    int status = decode_chunk(hdf5_array(a), scratch, threads, (uint32_t)where->param, bytes, size, dst, dst_size, err);
+    return status ? sq_error_within(err, status, "byte %" PRIu64, where->offset) : 0;
+}
+
+static void array_free(struct squall_array *a)
+{
+    struct hdf5_array *h = hdf5_array(a);
+    if (h->fill && sq_type_is_variable(h->elements.dtype.type))
+        sq_bytes_free(h->fill, 1);
+    sq_free(h->fill);
+    sq_codec_chain_free(h->filters);
+    sq_hdf5_chunk_index_free(atomic_load(&h->index));
+    sq_source_close(h->compact);
+    sq_free(h);
+}
+
+static const struct sq_array_ops OPS = {
+    .prepare = prepare,
+    .locate = locate,
+    .scratch_new = scratch_new,
+    .scratch_free = scratch_free,
+    .decode = decode,
+    .stored_bytes = stored_bytes,
+    .free = array_free,
+};
+
+/* ---- what an array is ------------------------------------------------------------------------------------------------------------- */
+
+/* Whole along the last dimensions, so that each lies in one piece. */
+static void cut(const uint64_t *shape, unsigned rank, uint64_t element_bytes, uint64_t *ret)
+{
+    uint64_t bytes = element_bytes;
+    for (unsigned d = rank; d-- > 0;) {
+        const uint64_t fitting = bytes < CUT_BYTES ? CUT_BYTES / bytes : 1;
+        ret[d] = shape[d] == 0 ? 1 : shape[d] < fitting ? shape[d] : fitting;
+        bytes = ret[d] == shape[d] ? bytes * ret[d] : CUT_BYTES; /* what comes before is cut into single ones */
+    }
+}
+
+/* The grid in memory: the dataset's dimensions, and behind them those of an array type. */
+static int set_grid(struct hdf5_array *h, struct squall_error *err)
+{
+    const struct sq_hdf5_elements *e = &h->elements;
+    if (h->rank + e->inner_rank > SQUALL_RANK_MAX)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "more than %d dimensions, with those of the type", SQUALL_RANK_MAX);
+    h->base.info.rank = h->rank + e->inner_rank;
+    for (unsigned d = 0; d < e->inner_rank; d++)
+        h->shape[h->rank + d] = h->chunks[h->rank + d] = e->inner_shape[d];
+    if (h->layout.kind == SQ_HDF5_CHUNKED)
+        memcpy(h->chunks, h->layout.chunk, h->rank * sizeof *h->chunks);
+    else if (h->layout.kind == SQ_HDF5_CONTIGUOUS)
+        cut(h->shape, h->rank, e->stored_bytes, h->chunks);
+    return 0;
+}
+
+static int bind_filters(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
+{
+    struct sq_hdf5_pipeline pipeline;
+    const struct sq_hdf5_elements *e = &h->elements;
+    SQ_TRY(sq_hdf5_pipeline_parse(&tree->reader, &h->dataset->filters, &pipeline, err));
+    if (pipeline.count == 0 || h->layout.kind != SQ_HDF5_CHUNKED)
+        return 0;
+    struct sq_codec_chunk chunk = {.dtype = e->dtype, .rank = h->base.info.rank, .shape = h->chunks, .big_endian = e->big_endian};
+    if (!e->is_same) {
+        chunk.dtype = (struct sq_dtype){SQUALL_RAW, e->stored_bytes, 1};
+        chunk.rank = h->layout.rank;
+    }
+    SQ_TRY(sq_codec_chain_bind_hdf5(pipeline.filters, pipeline.count, &chunk, &h->filters, err));
+    const char *unknown = sq_codec_chain_unknown_filter(h->filters);
+    return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "%s", unknown) : 0;
+}
+
+/* Of an array type's elements, which all have to be the same: the engine has one fill value. */
+static int check_uniform(const struct hdf5_array *h, const uint8_t *elements, struct squall_error *err)
+{
+    const size_t bytes = h->elements.dtype.element_bytes, all = h->elements.inner_count * bytes;
+    if (all > bytes && memcmp(elements, elements + bytes, all - bytes) != 0)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "a fill value whose elements (of an array type) differ");
+    return 0;
+}
+
+/* The fill value as an element in memory, and as JSON: that is what it would be as an attribute. */
+static int set_fill(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
+{
+    const struct sq_hdf5_type *type = h->elements.type;
+    const size_t bytes = h->elements.dtype.element_bytes;
+    struct sq_hdf5_fill fill;
+    uint8_t *elements, *zeros;
+    SQ_TRY(sq_hdf5_fill_parse(h->data->file, h->dataset, &fill, err));
+    if (!(h->fill = sq_alloc_zero(bytes, 1)))
+        return sq_error_memory(err, bytes);
+    SQ_TRY(SQ_HDF5_ROOM(&tree->reader, &zeros, type->size_bytes, err));
+    const uint8_t *stored = fill.value ? fill.value : zeros;
+    if (!fill.value || sq_type_is_variable(h->elements.dtype.type)) {
+        SQ_TRY(make_elements(h, stored, type->size_bytes, h->fill, bytes, err));
+    } else {
+        SQ_TRY(SQ_HDF5_ROOM(&tree->reader, &elements, h->elements.inner_count * bytes, err));
+        SQ_TRY(make_elements(h, stored, h->dataset->type->size_bytes, elements, h->elements.inner_count * bytes, err));
+        SQ_TRY(check_uniform(h, elements, err));
+        memcpy(h->fill, elements, bytes);
+    }
+    h->base.fill = h->fill;
+    return 0;
+}
+
+/* Two datasets that make other elements of the same bytes differ in this. */
+static uint64_t decoded_id(const struct hdf5_array *h)
+{
+    struct sq_hash id = sq_hash_bytes(h->dataset->name, strlen(h->dataset->name));
+    id = sq_hash_more(id, &h->elements.dtype, sizeof h->elements.dtype);
+    id = sq_hash_more(id, h->chunks, h->base.info.rank * sizeof *h->chunks);
+    return id.low ? id.low : 1;
+}
+
+/* All that reading needs. SQUALL_EUNSUPPORTED, SQUALL_ECORRUPT: the array is listed, with the reason. */
+static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
+{
+    const struct sq_hdf5_dataset *d = h->dataset;
+    if (d->unsupported)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "%s", d->unsupported);
+    if (d->external.bytes)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "its data lie in external files");
+    SQ_TRY(sq_hdf5_elements_make(&tree->reader, d->type, &h->elements, err));
+    if (d->space.is_null)
+        h->layout = (struct sq_hdf5_layout){.kind = SQ_HDF5_CONTIGUOUS, .address = SQ_HDF5_NOWHERE};
+    else
+        SQ_TRY(sq_hdf5_layout_parse(h->data->file, d, &h->layout, err));
+    if (h->layout.kind == SQ_HDF5_VIRTUAL)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "a virtual dataset: its data lie in other datasets");
+    SQ_TRY(set_grid(h, err));
+    SQ_TRY(bind_filters(h, tree, err));
+    SQ_TRY(set_fill(h, tree, err));
+    if (h->layout.kind == SQ_HDF5_COMPACT)
+        SQ_TRY(sq_source_open_memory(h->layout.elements, (size_t)h->layout.size_bytes, sq_source_name(h->data->file->source), &h->compact,
+                                     err));
+    const bool variable = sq_type_is_variable(h->elements.dtype.type);
+    h->base.plain = !h->filters && h->elements.is_same && !h->elements.big_endian;
+    h->base.decoded_id = variable || h->compact ? 0 : decoded_id(h);
+    return 0;
+}
+
+static void describe(struct hdf5_array *h)
+{
+    const struct sq_hdf5_dataset *d = h->dataset;
+    struct squall_array_info *info = &h->base.info;
+    static const char *const LAYOUTS[] = {
+        [SQ_HDF5_COMPACT] = "compact", [SQ_HDF5_CONTIGUOUS] = "contiguous", [SQ_HDF5_CHUNKED] = "none", [SQ_HDF5_VIRTUAL] = "virtual"};
+    info->name = d->name;
+    info->type = info->unsupported ? SQUALL_RAW : h->elements.dtype.type;
+    info->type_name = h->elements.type_name ? h->elements.type_name : "unknown";
+    info->numpy_type = h->elements.numpy_type ? h->elements.numpy_type : "|V";
+    info->element_bytes = info->unsupported ? 1 : h->elements.dtype.element_bytes;
+    info->shape = h->shape;
+    info->chunks = h->chunks;
+    info->dims = h->dims;
+    info->codecs = h->filters ? sq_codec_chain_text(h->filters) : LAYOUTS[h->layout.kind];
+    info->attributes = "{}";
+    info->fill_value = "null";
+}
+
+/* A dataset without a shape (a null dataspace) is one without elements. */
+static void set_shape(struct hdf5_array *h)
+{
+    const struct sq_hdf5_space *space = &h->dataset->space;
+    h->rank = space->is_null ? 1 : space->rank;
+    for (unsigned d = 0; d < space->rank; d++)
+        h->shape[d] = space->shape[d];
+    for (unsigned d = 0; d < SQUALL_RANK_MAX; d++) {
+        h->chunks[d] = h->shape[d] ? h->shape[d] : 1;
+        h->dims[d] = "";
+    }
+    h->base.info.rank = h->rank;
+}
+
+static int fill_array(struct squall_dataset *ds, struct hdf5_array *h, struct squall_error *err)
+{
+    struct hdf5_data *data = ds->format_data;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    h->base.dataset = ds;
+    set_shape(h);
+    int status = make_readable(h, &data->tree, &reason);
+    if (status == SQUALL_EUNSUPPORTED || status == SQUALL_ECORRUPT) {
+        h->base.info.unsupported = sq_arena_strdup(data->tree.reader.memory, reason.message);
+        if (!h->base.info.unsupported)
+            return sq_error_memory(err, strlen(reason.message));
+    } else if (status) {
+        if (err)
+            *err = reason;
+        return status;
+    }
+    describe(h);
+    return 0;
+}
+
+static int add_array(struct squall_dataset *ds, const struct sq_hdf5_dataset *dataset, struct squall_error *err)
+{
+    struct hdf5_array *h = sq_alloc_zero(1, sizeof *h);
+    if (!h)
+        return sq_error_memory(err, sizeof *h);
+    h->base.ops = &OPS;
+    h->data = ds->format_data;
+    h->dataset = dataset;
+    int status = fill_array(ds, h, err);
+    if (status) {
+        array_free(&h->base);
+        return status;
+    }
+    return sq_dataset_add(ds, &h->base, err);
+}
+
+/* ---- the dataset ------------------------------------------------------------------------------------------------------------------ */
+
+static void data_free(void *user)
+{
+    struct hdf5_data *data = user;
+    sq_hdf5_tree_done(&data->tree);
+    sq_hdf5_file_close(data->file);
+    sq_free(data);
+}
+
+static int fill_dataset(struct squall_dataset *ds, struct squall_error *err)
+{
+    struct hdf5_data *data = ds->format_data;
+    struct sq_hdf5_tree *tree = &data->tree;
+    struct sq_source *source;
+    SQ_TRY(sq_source_open_file(ds->path, &source, err));
+    SQ_TRY(sq_hdf5_file_open(source, &data->file, err));
+    SQ_TRY(sq_hdf5_tree_read(data->file, tree, err));
+    for (size_t i = 0; i < tree->group_count; i++) {
+        char *attributes = sq_strdup("{}");
+        if (!attributes)
+            return sq_error_memory(err, 2);
+        if (tree->groups[i].name[0])
+            SQ_TRY(sq_dataset_add_group(ds, tree->groups[i].name, attributes, err));
+        else
+            ds->attributes = attributes;
+    }
+    for (size_t i = 0; i < tree->problem_count; i++)
+        SQ_TRY(sq_dataset_add_problem(ds, tree->problems[i], err));
+    for (size_t i = 0; i < tree->dataset_count; i++)
+        SQ_TRY(add_array(ds, &tree->datasets[i], err));
+    return 0;
+}
+
+int sq_hdf5_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret, struct squall_error *err)
+{
+    struct squall_dataset *ds = sq_dataset_new(ctx, path, "hdf5", err);
+    if (!ds || !(ds->format_data = sq_alloc_zero(1, sizeof(struct hdf5_data)))) {
+        squall_dataset_close(ds);
+        return sq_error_memory(err, sizeof(struct hdf5_data));
+    }
+    ds->format_data_free = data_free;
+    int status = fill_dataset(ds, err);
+    if (status)
+        squall_dataset_close(ds);
+    else
+        *ret = ds;
+    return status;
+}

@@ -70,6 +70,11 @@ struct squall_array_info {
     const char *const *dims; /* rank names; "" for an unnamed dimension */
     const char *codecs;      /* in words, "bytes + blosc(zstd, 5, shuffle)" */
     const char *attributes;  /* a JSON object */
+    /*
+     * What attributes are to numpy where JSON does not tell: a JSON object, {"_FillValue": "<f4"}; NULL: nothing. Of "<c8" a value is a pair of
+     * numbers, of "|V3" a list of bytes, of "<M8[s]" an integer, of a structure an object; of arrays, lists of such.
+     */
+    const char *attribute_types;
     const char *fill_value;  /* JSON text; "null" where there is none */
     const char *unsupported; /* NULL, or why its data cannot be read */
     const void *fill;        /* what a missing chunk reads as: one element as it is in memory; NULL where the data cannot be read */

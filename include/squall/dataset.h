@@ -12,9 +12,10 @@ extern "C" {
 typedef struct squall_dataset squall_dataset;
 
 struct squall_dataset_info {
-    const char *format;     /* "zarr v3", "zarr v2", "grib" */
-    const char *attributes; /* a JSON object */
-    int is_array;           /* the path is one array, not a group of them */
+    const char *format;          /* "zarr v3", "zarr v2", "grib" */
+    const char *attributes;      /* a JSON object */
+    const char *attribute_types; /* as of squall_array_info */
+    int is_array;                /* the path is one array, not a group of them */
     size_t array_count;
     size_t group_count;   /* below the root: squall_dataset_group */
     size_t problem_count; /* what could not be read, or was left out: squall_dataset_problem */
@@ -29,8 +30,9 @@ squall_array *squall_dataset_array_at(const squall_dataset *ds, size_t index); /
 
 /* A group that says something of itself; "a/b" may lie in an "a" that does not. Pointers live as long as the dataset. */
 struct squall_group_info {
-    const char *name;       /* path within the dataset */
-    const char *attributes; /* a JSON object */
+    const char *name;            /* path within the dataset */
+    const char *attributes;      /* a JSON object */
+    const char *attribute_types; /* as of squall_array_info */
 };
 struct squall_group_info squall_dataset_group(const squall_dataset *ds, size_t index); /* index < group_count */
 

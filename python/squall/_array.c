@@ -156,6 +156,7 @@ static PyGetSetDef members[] = {
     {"unsupported", get_text, NULL, "None, or why the data cannot be read", (void *)offsetof(struct squall_array_info, unsupported)},
     {"_numpy_type", get_text, NULL, NULL, (void *)offsetof(struct squall_array_info, numpy_type)},
     {"_attributes", get_text, NULL, NULL, (void *)offsetof(struct squall_array_info, attributes)},
+    {"_attribute_types", get_text, NULL, NULL, (void *)offsetof(struct squall_array_info, attribute_types)},
     {"_fill_value", get_text, NULL, NULL, (void *)offsetof(struct squall_array_info, fill_value)},
     {"_dataset", get_dataset, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},

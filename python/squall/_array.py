@@ -53,7 +53,7 @@ class Array(_squall.Array):
         try:
             return self._attrs
         except AttributeError:
-            self._attrs = Attributes(self._attributes, self._dataset, self._name_within)
+            self._attrs = Attributes((self._attributes, self._attribute_types), self._dataset, self._name_within)
             return self._attrs
 
     @property

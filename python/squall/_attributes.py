@@ -1,19 +1,26 @@
-"""Attributes: what a store says of a group or an array, in its order."""
+"""Attributes: what a file or store says of a group or an array, in its order."""
 
 import json
 from collections.abc import MutableMapping
 
+import numpy as np
+
 from squall import _squall
 from squall._errors import ReadOnlyError
+from squall._types import dtype_of
 
 
 class Attributes(MutableMapping):
-    """A mapping of attribute names to what JSON can say. Where the dataset was opened for writing, a change is stored at once."""
+    """A mapping of attribute names to values: of formats whose attributes have types numpy scalars and arrays, else what JSON can say; texts
+    are str. Where the dataset was opened for writing, a change is stored at once."""
 
     __slots__ = ("_dataset", "_name", "_values")
 
-    def __init__(self, text, dataset, name):
+    def __init__(self, texts, dataset, name):
+        text, types = texts
         self._values, self._dataset, self._name = json.loads(dataset.changed.get(name, text)), dataset, name
+        if types is not None:
+            self._values |= {k: typed(self._values[k], dtype_of(t)) for k, t in json.loads(types).items()}
 
     def __getitem__(self, name):
         return self._values[name]
@@ -61,3 +68,21 @@ class Attributes(MutableMapping):
 
     def __repr__(self):
         return repr(self._values)
+
+
+def typed(value, dtype):
+    """What JSON says of a value of this type, as squall_array_info.attribute_types in include/squall/array.h tells: a numpy scalar or array."""
+    return np.array(_elements(value, dtype), dtype)[()]
+
+
+def _elements(value, dtype):
+    """With elements in the form that numpy.array takes."""
+    if dtype.names:
+        if isinstance(value, list):
+            return [_elements(v, dtype) for v in value]
+        return tuple(_elements(value[name], dtype[name].base) for name in dtype.names)
+    if dtype.kind not in "cV" or not isinstance(value, list) or not value:
+        return value
+    if isinstance(value[0], list):
+        return [_elements(v, dtype) for v in value]
+    return complex(*value) if dtype.kind == "c" else np.void(bytes(value))

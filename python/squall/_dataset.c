@@ -86,8 +86,11 @@ static PyObject *get_names(PyObject *self, void *unused)
     return names;
 }
 
+/* None for NULL */
 static PyObject *text_of(const char *text)
 {
+    if (!text)
+        Py_RETURN_NONE;
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
 }
 
@@ -99,7 +102,8 @@ static PyObject *get_groups(PyObject *self, void *unused)
     PyObject *groups = PyDict_New();
     for (size_t i = 0; groups && i < count; i++) {
         struct squall_group_info info = squall_dataset_group(ds, i);
-        PyObject *name = text_of(info.name), *attributes = text_of(info.attributes);
+        PyObject *name = text_of(info.name);
+        PyObject *attributes = Py_BuildValue("(NN)", text_of(info.attributes), text_of(info.attribute_types));
         if (!name || !attributes || PyDict_SetItem(groups, name, attributes) < 0)
             Py_CLEAR(groups);
         Py_XDECREF(name);
@@ -132,8 +136,8 @@ static PyObject *get_format(PyObject *self, void *unused)
 static PyObject *get_attributes(PyObject *self, void *unused)
 {
     (void)unused;
-    const char *json = squall_dataset_info(((struct sq_py_dataset *)self)->dataset).attributes;
-    return PyUnicode_DecodeUTF8(json, (Py_ssize_t)strlen(json), "surrogateescape");
+    const struct squall_dataset_info info = squall_dataset_info(((struct sq_py_dataset *)self)->dataset);
+    return Py_BuildValue("(NN)", text_of(info.attributes), text_of(info.attribute_types));
 }
 
 static PyObject *get_path(PyObject *self, void *unused)
@@ -191,8 +195,8 @@ static PyGetSetDef members[] = {
     {"path", get_path, NULL, "as it was given", NULL},
     {"format", get_format, NULL, "\"zarr v3\", \"grib\", …", NULL},
     {"names", get_names, NULL, "of the arrays, as paths within the dataset", NULL},
-    {"groups", get_groups, NULL, "groups below the root: name → attributes, JSON", NULL},
-    {"attributes", get_attributes, NULL, "JSON", NULL},
+    {"groups", get_groups, NULL, "groups below the root: name → attributes, as the root's", NULL},
+    {"attributes", get_attributes, NULL, "(JSON, their types as JSON or None)", NULL},
     {"problems", get_problems, NULL, "what could not be read, a line each", NULL},
     {"options", get_options, NULL, "Dataset(path, *options) opens it again", NULL},
     {"durability", get_durability, NULL, "\"none\", \"data\" or \"full\"", NULL},

@@ -89,7 +89,7 @@ class Group(Mapping):
         try:
             return self._attrs
         except AttributeError:
-            self._attrs = Attributes(self._tree.attributes.get(self._name, "{}"), self._tree.dataset, self._name)
+            self._attrs = Attributes(self._tree.attributes.get(self._name, ("{}", None)), self._tree.dataset, self._name)
             return self._attrs
 
     @property

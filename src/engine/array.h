@@ -87,9 +87,10 @@ struct squall_dataset {
     const struct squall_context *ctx;
     char *path;
     const char *format;
-    char *attributes; /* JSON text */
-    bool is_array;    /* the path is one array */
-    bool writable;    /* src/store opened it, with these options */
+    char *attributes;      /* JSON text */
+    char *attribute_types; /* JSON text, or NULL */
+    bool is_array;         /* the path is one array */
+    bool writable;         /* src/store opened it, with these options */
     struct squall_store_options write_options;
     struct squall_array **arrays;
     size_t array_count, array_capacity;
@@ -105,8 +106,9 @@ struct squall_dataset {
 /* Help for formats: an empty dataset (squall_dataset_close); append an array (owned from then on, also where this fails); append a problem line (copied). */
 struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const char *path, const char *format, struct squall_error *err);
 int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squall_error *err) SQUALL_CHECK;
-/* name, attributes: copied, and owned (sq_free) */
-int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, struct squall_error *err) SQUALL_CHECK;
+/* name: copied. attributes, attribute_types (or NULL): owned (sq_free) */
+int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, char *attribute_types,
+                         struct squall_error *err) SQUALL_CHECK;
 int sq_dataset_add_problem(struct squall_dataset *ds, const char *line, struct squall_error *err) SQUALL_CHECK;
 
 #endif

@@ -56,16 +56,17 @@ int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squ
     return 0;
 }
 
-int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, struct squall_error *err)
+int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, char *attribute_types, struct squall_error *err)
 {
     char *copy = sq_strdup(name);
     int status = copy ? SQ_GROW(ds->groups, ds->group_capacity, ds->group_count + 1, err) : sq_error_memory(err, strlen(name));
     if (status) {
         sq_free(copy);
         sq_free(attributes);
+        sq_free(attribute_types);
         return status;
     }
-    ds->groups[ds->group_count++] = (struct squall_group_info){copy, attributes};
+    ds->groups[ds->group_count++] = (struct squall_group_info){copy, attributes, attribute_types};
     return 0;
 }
 
@@ -91,12 +92,14 @@ void squall_dataset_close(squall_dataset *ds)
     for (size_t i = 0; i < ds->group_count; i++) {
         sq_free((char *)(uintptr_t)ds->groups[i].name);
         sq_free((char *)(uintptr_t)ds->groups[i].attributes);
+        sq_free((char *)(uintptr_t)ds->groups[i].attribute_types);
     }
     sq_free(ds->groups);
     for (size_t i = 0; i < ds->problem_count; i++)
         sq_free(ds->problems[i]);
     sq_free(ds->problems);
     sq_free(ds->attributes);
+    sq_free(ds->attribute_types);
     sq_free(ds->path);
     sq_free(ds);
 }
@@ -106,6 +109,7 @@ struct squall_dataset_info squall_dataset_info(const squall_dataset *ds)
     return (struct squall_dataset_info){
         .format = ds->format,
         .attributes = ds->attributes ? ds->attributes : "{}",
+        .attribute_types = ds->attribute_types,
         .is_array = ds->is_array,
         .array_count = ds->array_count,
         .group_count = ds->group_count,

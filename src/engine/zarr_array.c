@@ -276,7 +276,7 @@ static int fill_dataset(struct squall_dataset *ds, const struct sq_zarr_store *s
     for (size_t i = 0; i < store->group_count; i++) {
         char *group_attributes;
         SQ_TRY(json_text(store->groups[i].attributes, &group_attributes, err));
-        SQ_TRY(sq_dataset_add_group(ds, store->groups[i].name, group_attributes, err));
+        SQ_TRY(sq_dataset_add_group(ds, store->groups[i].name, group_attributes, NULL, err));
     }
     for (size_t i = 0; i < store->problem_count; i++)
         SQ_TRY(sq_dataset_add_problem(ds, store->problems[i], err));

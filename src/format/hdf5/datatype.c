@@ -289,6 +289,20 @@ bool sq_hdf5_type_is_bool(const struct sq_hdf5_type *type)
            type->values[!is_true] == 0;
 }
 
+enum { NUMPY_TAG = 6 };
+
+/* The tag is "NUMPY:<M8[10ms]". */
+bool sq_hdf5_type_is_time(const struct sq_hdf5_type *type)
+{
+    if (type->class != SQ_HDF5_OPAQUE || type->size_bytes != 8 || strncmp(type->tag, "NUMPY:<", NUMPY_TAG + 1) != 0)
+        return false;
+    const char *const word = type->tag + NUMPY_TAG + 1;
+    if (strncmp(word, "M8[", 3) != 0 && strncmp(word, "m8[", 3) != 0)
+        return false;
+    const size_t unit = strspn(word + 3, "0123456789YMWDhmsunpfa");
+    return unit > 0 && !strcmp(word + 3 + unit, "]");
+}
+
 bool sq_hdf5_type_is_complex(const struct sq_hdf5_type *type)
 {
     const bool is_pair = type->class == SQ_HDF5_COMPOUND && type->member_count == 2 && !strcmp(type->members[0].name, "r") &&
@@ -397,19 +411,6 @@ static void add_shape(struct sq_text *out, const struct sq_hdf5_type *array)
     sq_text_add(out, array->rank == 1 ? ",)" : ")");
 }
 
-enum { NUMPY_TAG = 6 };
-
-/* h5py stores what HDF5 has no type of with a tag that says it, "NUMPY:<M8[10ms]". */
-static bool is_numpy_time(const struct sq_hdf5_type *t)
-{
-    const char *const word = t->tag + NUMPY_TAG;
-    if (strncmp(t->tag, "NUMPY:", NUMPY_TAG) != 0 || t->size_bytes != 8 ||
-        (strncmp(word + 1, "M8[", 3) != 0 && strncmp(word + 1, "m8[", 3) != 0))
-        return false;
-    const size_t unit = strspn(word + 4, "0123456789YMWDhmsunpfa");
-    return word[0] == '<' && unit > 0 && !strcmp(word + 4 + unit, "]");
-}
-
 /* A type that numpy has a word for: neither compound nor array. */
 static void add_word(const struct sq_hdf5_type *t, struct sq_text *out)
 {
@@ -421,8 +422,8 @@ static void add_word(const struct sq_hdf5_type *t, struct sq_text *out)
         sq_text_printf(out, "<c%u", t->size_bytes);
     else if (t->class == SQ_HDF5_STRING)
         sq_text_printf(out, "|S%u", t->size_bytes);
-    else if (t->class == SQ_HDF5_OPAQUE && is_numpy_time(t))
-        sq_text_printf(out, "<%s", t->tag + NUMPY_TAG + 1);
+    else if (sq_hdf5_type_is_time(t))
+        sq_text_add(out, t->tag + NUMPY_TAG);
     else if (t->class == SQ_HDF5_OPAQUE)
         sq_text_printf(out, "|V%u", t->size_bytes);
     else if (t->class == SQ_HDF5_VLEN || t->class == SQ_HDF5_REFERENCE)

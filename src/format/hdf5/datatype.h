@@ -74,6 +74,8 @@ int sq_hdf5_type_numpy(const struct sq_hdf5_type *type, struct sq_text *out, str
 void sq_hdf5_type_describe(const struct sq_hdf5_type *type, struct sq_text *out);
 /* h5py's bool: an enum of one byte whose names are FALSE (0) and TRUE (1). */
 bool sq_hdf5_type_is_bool(const struct sq_hdf5_type *type);
+/* numpy's datetime64 or timedelta64, as h5py stores them: opaque, with a tag that says it. */
+bool sq_hdf5_type_is_time(const struct sq_hdf5_type *type);
 /* Two floats of IEEE's, 4 or 8 bytes each: a complex number, or as h5py has them, a compound of r and i. base is of the former only. */
 bool sq_hdf5_type_is_complex(const struct sq_hdf5_type *type);
 /* Is the float one of IEEE's that machines have: 2, 4 or 8 bytes? */

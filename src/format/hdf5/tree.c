@@ -27,52 +27,60 @@ static const char *file_name(const struct walk *w)
     return sq_source_name(w->r->file->source);
 }
 
-static int copy_text(struct walk *w, const char *text, size_t length, const char **ret, struct squall_error *err)
+static int copy_text(struct sq_hdf5_reader *r, const char *text, size_t length, const char **ret, struct squall_error *err)
 {
     char *copy;
-    SQ_TRY(SQ_HDF5_ROOM(w->r, &copy, length + 1, err));
+    SQ_TRY(SQ_HDF5_ROOM(r, &copy, length + 1, err));
     memcpy(copy, text, length);
     *ret = copy;
     return 0;
 }
 
-static int add_problem(struct walk *w, const struct sq_text *line, struct squall_error *err)
+static int add_problem(struct sq_hdf5_tree *t, const struct sq_text *line, struct squall_error *err)
 {
-    struct sq_hdf5_tree *t = w->tree;
     if (line->failed)
         return sq_error_memory(err, line->length);
-    SQ_TRY(SQ_HDF5_GROW(w->r, t->problems, t->problem_capacity, t->problem_count, err));
-    SQ_TRY(copy_text(w, sq_text_string(line), line->length, &t->problems[t->problem_count], err));
+    SQ_TRY(SQ_HDF5_GROW(&t->reader, t->problems, t->problem_capacity, t->problem_count, err));
+    SQ_TRY(copy_text(&t->reader, sq_text_string(line), line->length, &t->problems[t->problem_count], err));
     t->problem_count++;
     return 0;
 }
 
 /* Does the walk end with this status, or only what it was about? */
-static bool is_fatal(const struct walk *w, int status)
+static bool is_fatal(const struct sq_hdf5_tree *t, int status)
 {
-    return (status != SQUALL_ECORRUPT && status != SQUALL_EUNSUPPORTED) || w->r->budget_bytes == 0;
+    return (status != SQUALL_ECORRUPT && status != SQUALL_EUNSUPPORTED) || t->reader.budget_bytes == 0;
 }
 
-/* A part of the file that the tree goes without: a line "FILE: what is wrong; a member of NAME is left out". */
-struct part {
-    struct walk *walk;
-    const char *what; /* "a member of " */
-    const char *name;
-};
-
-static int leave_out(void *user, int status, const struct squall_error *reason, struct squall_error *err)
+int sq_hdf5_tree_leave_out(struct sq_hdf5_tree *tree, int status, const struct squall_error *reason, const char *what, const char *name,
+                           struct squall_error *err)
 {
-    const struct part *part = user;
     SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
-    if (is_fatal(part->walk, status)) {
+    if (is_fatal(tree, status)) {
         if (err)
             *err = *reason;
         return status;
     }
-    sq_text_printf(&line, "%s; %s", reason->message, part->what);
-    sq_text_add_visible(&line, part->name[0] ? part->name : "/");
+    sq_text_printf(&line, "%s; ", reason->message);
+    if (what) {
+        sq_text_add_visible(&line, what);
+        sq_text_add(&line, " of ");
+    }
+    sq_text_add_visible(&line, name[0] ? name : "/");
     sq_text_add(&line, " is left out");
-    return add_problem(part->walk, &line, err);
+    return add_problem(tree, &line, err);
+}
+
+/* For what is read in parts, each of which may be left out. */
+struct part {
+    struct sq_hdf5_tree *tree;
+    const char *what, *name;
+};
+
+static int refuse_part(void *user, int status, const struct squall_error *reason, struct squall_error *err)
+{
+    const struct part *part = user;
+    return sq_hdf5_tree_leave_out(part->tree, status, reason, part->what, part->name, err);
 }
 
 /* ---- datasets ---- */
@@ -95,8 +103,8 @@ static int put_type(struct walk *w, const struct sq_hdf5_object *object, struct 
         status = sq_hdf5_type_numpy(d->type, &numpy, &reason);
     if (!status)
         return 0;
-    if (!is_fatal(w, status))
-        return copy_text(w, reason.message, strlen(reason.message), &d->unsupported, err);
+    if (!is_fatal(w->tree, status))
+        return copy_text(w->r, reason.message, strlen(reason.message), &d->unsupported, err);
     if (err)
         *err = reason;
     return status;
@@ -106,23 +114,22 @@ static int put_type(struct walk *w, const struct sq_hdf5_object *object, struct 
 static int put_attributes(struct walk *w, const struct sq_hdf5_object *object, const char *name, struct sq_hdf5_attributes *ret,
                           struct squall_error *err)
 {
-    struct part one = {w, "an attribute of ", name}, all = {w, "the list of attributes of ", name};
-    const struct sq_hdf5_refusal refusal = {leave_out, &one};
+    struct part part = {w->tree, "an attribute", name};
+    const struct sq_hdf5_refusal refusal = {refuse_part, &part};
     struct squall_error reason = SQUALL_ERROR_INIT;
     int status = sq_hdf5_attributes_read(w->r, object, &refusal, ret, &reason);
-    return status ? leave_out(&all, status, &reason, err) : 0;
+    return status ? sq_hdf5_tree_leave_out(w->tree, status, &reason, "the list of attributes", name, err) : 0;
 }
 
 static int add_dataset(struct walk *w, const struct sq_hdf5_object *object, const char *name, struct squall_error *err)
 {
     struct sq_hdf5_tree *t = w->tree;
-    struct part whole = {w, "", name};
     struct squall_error reason = SQUALL_ERROR_INIT;
     struct sq_hdf5_dataset d = {.name = name, .address = object->address};
     const struct sq_hdf5_message *space = sq_hdf5_object_find(object, SQ_HDF5_SPACE);
     int status = sq_hdf5_space_parse(w->r, space->bytes, space->size_bytes, space->address, &d.space, &reason);
     if (status)
-        return leave_out(&whole, status, &reason, err);
+        return sq_hdf5_tree_leave_out(w->tree, status, &reason, NULL, name, err);
     SQ_TRY(put_type(w, object, &d, err));
     put_bytes(object, SQ_HDF5_LAYOUT, &d.layout);
     put_bytes(object, SQ_HDF5_FILL, &d.fill);
@@ -141,8 +148,8 @@ static int add_dataset(struct walk *w, const struct sq_hdf5_object *object, cons
 static int links_of(struct walk *w, const struct sq_hdf5_object *group, const char *name, struct sq_hdf5_links **ret,
                     struct squall_error *err)
 {
-    struct part one = {w, "a member of ", name};
-    const struct sq_hdf5_refusal refusal = {leave_out, &one};
+    struct part part = {w->tree, "a member", name};
+    const struct sq_hdf5_refusal refusal = {refuse_part, &part};
     struct sq_hdf5_links *links = sq_hdf5_table_get(&w->links, group->address);
     if (!links) {
         SQ_TRY(SQ_HDF5_ROOM(w->r, &links, 1, err));
@@ -236,16 +243,17 @@ static int visit_link(struct walk *w, const struct sq_hdf5_link *link, const cha
     struct sq_hdf5_object object;
     const char *path;
     SQ_TRY(join(w, group_path, link->name, &path, err));
-    struct part whole = {w, "", path + 1};
     int status = read_target(w, link, in, &object, &reason);
     if (status)
-        return leave_out(&whole, status, &reason, err);
+        return sq_hdf5_tree_leave_out(w->tree, status, &reason, NULL, path + 1, err);
     if (!sq_hdf5_tree_path(w->tree, object.address))
         SQ_TRY(sq_hdf5_table_put(&w->tree->paths, object.address, (char *)(uintptr_t)path, err));
     if (sq_hdf5_object_is_group(&object))
         return walk_group(w, &object, path, in, err);
     if (!sq_hdf5_object_find(&object, SQ_HDF5_DATATYPE))
-        return leave_out(&whole, SQ_HDF5_DAMAGED(w->r->file, object.address, &reason, "neither a group nor a dataset"), &reason, err);
+        status = SQ_HDF5_DAMAGED(w->r->file, object.address, &reason, "neither a group nor a dataset");
+    if (status)
+        return sq_hdf5_tree_leave_out(w->tree, status, &reason, NULL, path + 1, err);
     if (sq_hdf5_object_find(&object, SQ_HDF5_SPACE)) /* else a type that others refer to */
         return add_dataset(w, &object, path + 1, err);
     return 0;
@@ -257,7 +265,6 @@ static int walk_group(struct walk *w, const struct sq_hdf5_object *object, const
     struct sq_hdf5_tree *t = w->tree;
     const struct ancestor here = {above, object->address, above ? above->depth + 1 : 0};
     struct sq_hdf5_group group = {.name = path + 1, .address = object->address};
-    struct part members = {w, "the list of members of ", path + 1};
     struct squall_error reason = SQUALL_ERROR_INIT;
     struct sq_hdf5_links *links;
     SQ_TRY(put_attributes(w, object, path + 1, &group.attributes, err));
@@ -265,7 +272,7 @@ static int walk_group(struct walk *w, const struct sq_hdf5_object *object, const
     t->groups[t->group_count++] = group;
     int status = links_of(w, object, path + 1, &links, &reason);
     if (status)
-        return leave_out(&members, status, &reason, err);
+        return sq_hdf5_tree_leave_out(w->tree, status, &reason, "the list of members", path + 1, err);
     for (size_t i = 0; i < links->count; i++)
         SQ_TRY(visit_link(w, &links->list[i], path, &here, err));
     return 0;
@@ -279,12 +286,12 @@ static int note_state(struct walk *w, struct squall_error *err)
     if (f->marked_open)
         sq_text_printf(&line, "%s: marked as open for writing: its writer is at work on it, or ended without closing it", file_name(w));
     if (line.length)
-        SQ_TRY(add_problem(w, &line, err));
+        SQ_TRY(add_problem(w->tree, &line, err));
     sq_text_clear(&line);
     if (f->stated_end > f->end)
         sq_text_printf(&line, "%s: cut off: it has %llu bytes of %llu", file_name(w), (unsigned long long)(f->base + f->end),
                        (unsigned long long)(f->base + f->stated_end));
-    return line.length ? add_problem(w, &line, err) : 0;
+    return line.length ? add_problem(w->tree, &line, err) : 0;
 }
 
 int sq_hdf5_tree_read(const struct sq_hdf5_file *file, struct sq_hdf5_tree *ret, struct squall_error *err)

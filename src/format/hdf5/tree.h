@@ -41,6 +41,13 @@ struct sq_hdf5_tree {
 int sq_hdf5_tree_read(const struct sq_hdf5_file *file, struct sq_hdf5_tree *ret, struct squall_error *err) SQUALL_CHECK;
 void sq_hdf5_tree_done(struct sq_hdf5_tree *tree);
 
+/*
+ * `what` of the object `name` (NULL: the object itself) is not there for users, for this reason: a problem line, or, where the walk is over (no memory,
+ * no budget), the reason itself as an error.
+ */
+int sq_hdf5_tree_leave_out(struct sq_hdf5_tree *tree, int status, const struct squall_error *reason, const char *what, const char *name,
+                           struct squall_error *err) SQUALL_CHECK;
+
 /* The path of the object whose header is at an address, "/group/t2m"; NULL: no link that was followed leads to it. */
 const char *sq_hdf5_tree_path(const struct sq_hdf5_tree *tree, uint64_t address);
 

@@ -11,8 +11,8 @@ from squall._types import dtype_of
 
 
 class Attributes(MutableMapping):
-    """A mapping of attribute names to values: of formats whose attributes have types numpy scalars and arrays, else what JSON can say; texts
-    are str. Where the dataset was opened for writing, a change is stored at once."""
+    """A mapping of attribute names to values: where the format types them, numpy scalars and arrays; else what JSON can say. Texts are str.
+    Where the dataset was opened for writing, a change is stored at once."""
 
     __slots__ = ("_dataset", "_name", "_values")
 
@@ -71,7 +71,7 @@ class Attributes(MutableMapping):
 
 
 def typed(value, dtype):
-    """What JSON says of a value of this type, as squall_array_info.attribute_types in include/squall/array.h tells: a numpy scalar or array."""
+    """What JSON says of a value of this type, as attribute_types in include/squall/array.h tells: a numpy scalar or array."""
     return np.array(_elements(value, dtype), dtype)[()]
 
 

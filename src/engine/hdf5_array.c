@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "codec/hdf5_filters.h"
+#include "format/hdf5/attribute_json.h"
 #include "format/hdf5/chunk_index.h"
 #include "format/hdf5/elements.h"
 #include "format/hdf5/fill.h"
@@ -37,7 +38,8 @@ struct hdf5_array {
     unsigned rank; /* without an array type's */
     uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX];
     const char *dims[SQUALL_RANK_MAX];
-    void *fill; /* an element in memory */
+    void *fill;                         /* an element in memory */
+    char *attributes, *attribute_types; /* JSON */
 };
 
 static struct hdf5_array *hdf5_array(const struct squall_array *a)
@@ -250,6 +252,8 @@ static void array_free(struct squall_array *a)
     sq_codec_chain_free(h->filters);
     sq_hdf5_chunk_index_free(atomic_load(&h->index));
     sq_source_close(h->compact);
+    sq_free(h->attributes);
+    sq_free(h->attribute_types);
     sq_free(h);
 }
 
@@ -393,7 +397,8 @@ static void describe(struct hdf5_array *h)
     info->chunks = h->chunks;
     info->dims = h->dims;
     info->codecs = h->filters ? sq_codec_chain_text(h->filters) : LAYOUTS[h->layout.kind];
-    info->attributes = "{}";
+    info->attributes = h->attributes;
+    info->attribute_types = h->attribute_types;
     info->fill_value = "null";
 }
 
@@ -427,6 +432,7 @@ static int fill_array(struct squall_dataset *ds, struct hdf5_array *h, struct sq
             *err = reason;
         return status;
     }
+    SQ_TRY(sq_hdf5_attributes_json(&data->tree, h->dataset->name, &h->dataset->attributes, NULL, &h->attributes, &h->attribute_types, err));
     describe(h);
     return 0;
 }
@@ -457,6 +463,17 @@ static void data_free(void *user)
     sq_free(data);
 }
 
+static int add_group(struct squall_dataset *ds, struct sq_hdf5_tree *tree, const struct sq_hdf5_group *group, struct squall_error *err)
+{
+    char *attributes, *types;
+    SQ_TRY(sq_hdf5_attributes_json(tree, group->name, &group->attributes, NULL, &attributes, &types, err));
+    if (group->name[0])
+        return sq_dataset_add_group(ds, group->name, attributes, types, err);
+    ds->attributes = attributes;
+    ds->attribute_types = types;
+    return 0;
+}
+
 static int fill_dataset(struct squall_dataset *ds, struct squall_error *err)
 {
     struct hdf5_data *data = ds->format_data;
@@ -465,19 +482,12 @@ static int fill_dataset(struct squall_dataset *ds, struct squall_error *err)
     SQ_TRY(sq_source_open_file(ds->path, &source, err));
     SQ_TRY(sq_hdf5_file_open(source, &data->file, err));
     SQ_TRY(sq_hdf5_tree_read(data->file, tree, err));
-    for (size_t i = 0; i < tree->group_count; i++) {
-        char *attributes = sq_strdup("{}");
-        if (!attributes)
-            return sq_error_memory(err, 2);
-        if (tree->groups[i].name[0])
-            SQ_TRY(sq_dataset_add_group(ds, tree->groups[i].name, attributes, err));
-        else
-            ds->attributes = attributes;
-    }
-    for (size_t i = 0; i < tree->problem_count; i++)
-        SQ_TRY(sq_dataset_add_problem(ds, tree->problems[i], err));
+    for (size_t i = 0; i < tree->group_count; i++)
+        SQ_TRY(add_group(ds, tree, &tree->groups[i], err));
     for (size_t i = 0; i < tree->dataset_count; i++)
         SQ_TRY(add_array(ds, &tree->datasets[i], err));
+    for (size_t i = 0; i < tree->problem_count; i++)
+        SQ_TRY(sq_dataset_add_problem(ds, tree->problems[i], err));
     return 0;
 }
 

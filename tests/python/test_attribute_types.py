@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-
 from squall._attributes import Attributes, typed
 from squall._types import dtype_of
 

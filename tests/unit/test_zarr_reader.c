@@ -38,8 +38,7 @@ static struct squall_dataset *opened(const char *name)
     SQ_CLEANUP_FREE char *path = in_test_folder(name);
     struct squall_dataset *ds = NULL;
     struct squall_error err = SQUALL_ERROR_INIT;
-    if (sq_zarr_dataset_open(&context, path, &ds, &err))
-        fail_msg("%s", err.message);
+    must(sq_zarr_dataset_open(&context, path, &ds, &err), &err);
     return ds;
 }
 

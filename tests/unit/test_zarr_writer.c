@@ -43,18 +43,6 @@ static void sample_done(struct sample *s)
     sq_json_free(s->attributes);
 }
 
-static struct sq_json *read_json(const char *store, const char *name)
-{
-    SQ_CLEANUP_FREE char *path = sq_path_join(store, name);
-    SQ_CLEANUP_FREE char *text = NULL;
-    struct sq_json *v = NULL;
-    struct squall_error err = SQUALL_ERROR_INIT;
-    size_t length;
-    if (sq_file_read_all(path, 1 << 20, &text, &length, &err) || sq_json_parse(text, length, &v, &err))
-        fail_msg("%s", err.message);
-    return v;
-}
-
 static void documents_say_what_zarr_v3_wants(void **state)
 {
     (void)state;

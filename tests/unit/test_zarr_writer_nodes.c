@@ -23,12 +23,6 @@ static int tear_down(void **state)
     return remove_test_folder(state);
 }
 
-static void must(int status, const struct squall_error *err)
-{
-    if (status)
-        fail_msg("%d: %s", status, err->message);
-}
-
 static void make_group(const char *store, const char *name, const struct squall_group_spec *spec)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
@@ -56,23 +50,6 @@ static void make_array(const char *store, const char *name, int version)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     must(try_array(store, name, version, false, &err), &err);
-}
-
-/* NULL: it is not there. */
-static struct sq_json *read_json(const char *folder, const char *name)
-{
-    SQ_CLEANUP_FREE char *path = sq_path_join(folder, name);
-    SQ_CLEANUP_FREE char *text = NULL;
-    struct sq_json *v = NULL;
-    struct squall_error err = SQUALL_ERROR_INIT;
-    size_t length;
-    bool exists;
-    must(sq_file_exists(path, &exists, &err), &err);
-    if (!exists)
-        return NULL;
-    must(sq_file_read_all(path, 1 << 20, &text, &length, &err), &err);
-    must(sq_json_parse(text, length, &v, &err), &err);
-    return v;
 }
 
 static int check_entry(void *user, const char *key, const struct sq_json *value, struct squall_error *err)

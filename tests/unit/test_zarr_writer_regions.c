@@ -24,12 +24,6 @@ static squall_context *context_of(unsigned threads)
     return ctx;
 }
 
-static void must(int status, const struct squall_error *err)
-{
-    if (status)
-        fail_msg("%d: %s", status, err->message);
-}
-
 /* ROWS × COLUMNS in chunks of 16 × 8, or shards of 32 × 24 of these. */
 static void make_array(squall_context *ctx, const char *path, const char *type, const char *codecs, bool sharded)
 {
@@ -45,6 +39,29 @@ static squall_array *open_array(squall_context *ctx, const char *path, const str
     struct squall_error err = SQUALL_ERROR_INIT;
     must(squall_store_open(ctx, path, options, ret, &err), &err);
     return squall_dataset_array_at(*ret, 0);
+}
+
+/* An array of its own, open for writing in a store of one name. */
+struct trial {
+    squall_context *ctx;
+    squall_dataset *ds;
+    squall_array *array;
+    char *path;
+};
+
+static struct trial begin(const char *name, unsigned threads, const char *codecs, bool sharded, const struct squall_store_options *options)
+{
+    struct trial t = {.ctx = context_of(threads), .path = in_test_folder(name)};
+    make_array(t.ctx, t.path, "int32", codecs, sharded);
+    t.array = open_array(t.ctx, t.path, options, &t.ds);
+    return t;
+}
+
+static void end(const struct trial *t)
+{
+    squall_dataset_close(t->ds);
+    squall_context_free(t->ctx);
+    sq_free(t->path);
 }
 
 static struct squall_selection box(uint64_t row, uint64_t rows, uint64_t row_step, uint64_t column, uint64_t columns, uint64_t column_step)
@@ -161,11 +178,8 @@ static void *keep_writing(void *arg)
 static void a_child_of_a_fork_waits_for_no_lock_of_its_parent(void **state)
 {
     (void)state;
-    SQ_CLEANUP_FREE char *path = in_test_folder("fork.zarr");
-    squall_context *ctx = context_of(2);
-    squall_dataset *ds = NULL;
-    make_array(ctx, path, "int32", "zstd:level=1", false);
-    struct busy busy = {.array = open_array(ctx, path, NULL, &ds)};
+    const struct trial t = begin("fork.zarr", 2, "zstd:level=1", false, NULL);
+    struct busy busy = {.array = t.array};
     const struct squall_selection s = box(0, ROWS, 1, 1, COLUMNS - 2, 1);
     static const int32_t values[ROWS * COLUMNS];
     pthread_t thread;
@@ -182,8 +196,7 @@ static void a_child_of_a_fork_waits_for_no_lock_of_its_parent(void **state)
     }
     atomic_store(&busy.stop, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    squall_dataset_close(ds);
-    squall_context_free(ctx);
+    end(&t);
 }
 
 static void files_are_the_same_for_any_number_of_threads(void **state)
@@ -212,10 +225,8 @@ static void files_are_the_same_for_any_number_of_threads(void **state)
             must(squall_array_write(a, &part, values + 1, NULL, &err), &err);
             squall_dataset_close(ds);
             squall_context_free(ctx);
-            SQ_CLEANUP_FREE char *file = in_test_folder("same.zarr/c/0/0");
-            SQ_CLEANUP_FREE char *bytes = NULL;
             size_t size;
-            must(sq_file_read_all(file, 1 << 24, &bytes, &size, &err), &err);
+            SQ_CLEANUP_FREE char *bytes = read_file("same.zarr/c/0/0", &size);
             if (first) {
                 assert_int_equal(size, first_bytes);
                 assert_memory_equal(bytes, first, size);
@@ -328,15 +339,6 @@ static void readers_find_a_chunk_old_or_new_and_never_in_part(void **state)
 
 /* ---- shards ----------------------------------------------------------------------------------------------------------------------- */
 
-static char *read_file(const char *name, size_t *ret_size)
-{
-    SQ_CLEANUP_FREE char *path = in_test_folder(name);
-    char *bytes = NULL;
-    struct squall_error err = SQUALL_ERROR_INIT;
-    must(sq_file_read_all(path, 1 << 20, &bytes, ret_size, &err), &err);
-    return bytes;
-}
-
 /* Whatever parts it was changed in. */
 static void a_shard_that_was_changed_in_parts_is_the_one_that_is_made_whole(void **state)
 {
@@ -390,10 +392,7 @@ static void a_shard_that_was_changed_in_parts_is_the_one_that_is_made_whole(void
         must(squall_array_write(a, &rest, values, NULL, &err), &err);
         for (int k = 0; k < 4; k++) {
             static const char *const GONE[] = {"parts.zarr/c/0/0", "parts.zarr/c/0/1", "parts.zarr/c/1/0", "parts.zarr/c/1/1"};
-            SQ_CLEANUP_FREE char *path = in_test_folder(GONE[k]);
-            bool exists;
-            must(sq_file_exists(path, &exists, &err), &err);
-            assert_false(exists);
+            assert_false(is_there(GONE[k]));
         }
         squall_dataset_close(ds[0]);
         squall_dataset_close(ds[1]);
@@ -405,15 +404,12 @@ static void a_shard_that_was_changed_in_parts_is_the_one_that_is_made_whole(void
 static void inner_chunks_that_are_not_touched_keep_their_bytes(void **state)
 {
     (void)state;
-    SQ_CLEANUP_FREE char *path = in_test_folder("kept.zarr");
-    squall_context *ctx = context_of(1);
-    squall_dataset *ds = NULL;
     struct squall_error err = SQUALL_ERROR_INIT;
     static int32_t values[ROWS * COLUMNS];
     for (int i = 0; i < ROWS * COLUMNS; i++)
         values[i] = i;
-    make_array(ctx, path, "int32", "zstd:level=1", true);
-    squall_array *a = open_array(ctx, path, NULL, &ds);
+    const struct trial t = begin("kept.zarr", 1, "zstd:level=1", true, NULL);
+    squall_array *a = t.array;
     const struct squall_selection all = squall_selection_all(a), first = box(2, 3, 1, 2, 3, 1), second = box(2, 3, 1, 9, 3, 1);
     must(squall_array_write(a, &all, values, NULL, &err), &err);
     size_t size;
@@ -430,8 +426,7 @@ static void inner_chunks_that_are_not_touched_keep_their_bytes(void **state)
     put_bytes("kept.zarr/c/0/0", shard, 20); /* less than an index */
     assert_int_equal(squall_array_write(a, &second, values, NULL, &err), SQUALL_ECORRUPT);
     assert_non_null(strstr(err.message, "shard 0/0"));
-    squall_dataset_close(ds);
-    squall_context_free(ctx);
+    end(&t);
 }
 
 /* As a writer may make it that stores equal ones once. */
@@ -439,15 +434,12 @@ static void inner_chunks_that_share_their_bytes_are_changed_one_by_one(void **st
 {
     (void)state;
     enum { INNER_BYTES = 16 * 8 * 4, INNER = 6, INDEX_BYTES = INNER * 16 + 4 };
-    SQ_CLEANUP_FREE char *path = in_test_folder("shared.zarr");
-    squall_context *ctx = context_of(1);
-    squall_dataset *ds = NULL;
     struct squall_error err = SQUALL_ERROR_INIT;
     static int32_t values[ROWS * COLUMNS];
     for (int i = 0; i < ROWS * COLUMNS; i++)
         values[i] = 7;
-    make_array(ctx, path, "int32", "none", true);
-    squall_array *a = open_array(ctx, path, NULL, &ds);
+    const struct trial t = begin("shared.zarr", 1, "none", true, NULL);
+    squall_array *a = t.array;
     const struct squall_selection all = squall_selection_all(a), part = box(2, 2, 1, 3, 2, 1);
     must(squall_array_write(a, &all, values, NULL, &err), &err);
     size_t size;
@@ -466,8 +458,7 @@ static void inner_chunks_that_share_their_bytes_are_changed_one_by_one(void **st
     for (int i = 0; i < 4; i++)
         values[(2 + i / 2) * COLUMNS + 3 + i % 2] = change[i];
     assert_holds(a, values);
-    squall_dataset_close(ds);
-    squall_context_free(ctx);
+    end(&t);
 }
 
 /* ---- what is refused -------------------------------------------------------------------------------------------------------------- */
@@ -475,11 +466,9 @@ static void inner_chunks_that_share_their_bytes_are_changed_one_by_one(void **st
 static void regions_that_cut_chunks_are_refused_where_that_was_asked_for(void **state)
 {
     (void)state;
-    SQ_CLEANUP_FREE char *path = in_test_folder("aligned.zarr");
-    squall_context *ctx = context_of(1);
+    const struct trial t = begin("aligned.zarr", 1, "none", true, &(struct squall_store_options){.aligned_only = 1});
+    squall_array *a = t.array;
     squall_dataset *ds = NULL;
-    make_array(ctx, path, "int32", "none", true);
-    squall_array *a = open_array(ctx, path, &(struct squall_store_options){.aligned_only = 1}, &ds);
     static const int32_t values[ROWS * COLUMNS];
     const struct squall_selection cuts = box(32, 10, 1, 3, 22, 1), aligned = squall_selection_aligned(a, &cuts);
     struct squall_error err = SQUALL_ERROR_INIT;
@@ -495,24 +484,20 @@ static void regions_that_cut_chunks_are_refused_where_that_was_asked_for(void **
     assert_false(squall_selection_is_aligned(a, &every_second));
     const struct squall_selection outside = box(40, 10, 1, 0, 36, 1);
     assert_int_equal(squall_array_write(a, &outside, values, NULL, &err), SQUALL_EINVAL);
-    squall_dataset_close(ds);
 
-    must(squall_dataset_open(ctx, path, &ds, &err), &err);
+    must(squall_dataset_open(t.ctx, t.path, &ds, &err), &err);
     assert_int_equal(squall_array_write(squall_dataset_array_at(ds, 0), &aligned, values, NULL, &err), SQUALL_EREFUSED);
     assert_non_null(strstr(err.message, "not opened for writing"));
     squall_dataset_close(ds);
-    squall_context_free(ctx);
+    end(&t);
 }
 
 static void a_damaged_chunk_is_replaced_whole_but_not_changed_in_part(void **state)
 {
     (void)state;
-    SQ_CLEANUP_FREE char *path = in_test_folder("damaged.zarr");
-    squall_context *ctx = context_of(1);
-    squall_dataset *ds = NULL;
-    make_array(ctx, path, "int32", "zstd:level=1", false);
+    const struct trial t = begin("damaged.zarr", 1, "zstd:level=1", false, NULL);
+    squall_array *a = t.array;
     put_file("damaged.zarr/c/0/0", "this is no zstd frame");
-    squall_array *a = open_array(ctx, path, NULL, &ds);
     int32_t values[16 * 8];
     for (int i = 0; i < 16 * 8; i++)
         values[i] = i;
@@ -523,16 +508,7 @@ static void a_damaged_chunk_is_replaced_whole_but_not_changed_in_part(void **sta
     assert_null(strstr(err.message + 1, "array damaged.zarr"));
     must(squall_array_write(a, &whole, values, NULL, &err), &err);
     must(squall_array_write(a, &part, values, NULL, &err), &err);
-    squall_dataset_close(ds);
-    squall_context_free(ctx);
-}
-
-static bool is_there(const char *name)
-{
-    SQ_CLEANUP_FREE char *path = in_test_folder(name);
-    bool exists = false;
-    assert_int_equal(sq_file_exists(path, &exists, NULL), 0);
-    return exists;
+    end(&t);
 }
 
 static void chunks_of_nothing_but_fill_are_removed_unless_wanted(void **state)

@@ -1,6 +1,5 @@
 /* See attribute_json.h. */
 #include "format/hdf5/attribute_json.h"
-#include "base/checked.h"
 #include "base/memory.h"
 #include "format/hdf5/heap.h"
 #include <string.h>
@@ -65,33 +64,12 @@ static size_t text_length(enum sq_hdf5_padding padding, const uint8_t *text, siz
 
 /* ---- what lies elsewhere: sequences, references ---- */
 
-/* Where a value of variable length is (IV.A.2.d, "Variable-Length"): its length, and an object in a global heap. */
-static int get_sequence(struct sq_hdf5_tree *tree, const struct sq_hdf5_type *type, const uint8_t *stored, const uint8_t **ret,
-                        size_t *ret_count, struct squall_error *err)
-{
-    const struct sq_hdf5_file *f = tree->reader.file;
-    struct sq_cursor c = sq_cursor(stored, type->size_bytes);
-    const size_t count = sq_u32le(&c);
-    const uint64_t collection = sq_hdf5_take_address(&c, f);
-    const uint32_t index = sq_u32le(&c);
-    size_t size_bytes, need;
-    *ret_count = 0;
-    *ret = NULL;
-    if (count == 0 || collection == 0)
-        return 0;
-    SQ_TRY(sq_hdf5_global_heap_get(&tree->reader, collection, index, ret, &size_bytes, err));
-    if (!sq_mul_size(count, type->base->size_bytes, &need) || need > size_bytes)
-        return SQ_HDF5_DAMAGED(f, collection, err, "a sequence of %zu elements in %zu bytes", count, size_bytes);
-    *ret_count = count;
-    return 0;
-}
-
 static int sequence_json(struct sq_hdf5_tree *tree, const struct sq_hdf5_type *type, const uint8_t *stored, struct sq_json **ret,
                          struct squall_error *err)
 {
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     size_t count;
-    SQ_TRY(get_sequence(tree, type, stored, &bytes, &count, err));
+    SQ_TRY(sq_hdf5_sequence_get(&tree->reader, stored, type->size_bytes, type->base->size_bytes, &bytes, &count, err));
     if (type->is_string) {
         SQ_TRY(sq_hdf5_spend(&tree->reader, count, err));
         return text_json(bytes, count ? text_length(type->padding, bytes, count) : 0, ret, err);

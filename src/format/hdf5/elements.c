@@ -175,11 +175,17 @@ static int make_moves(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, stru
     return status;
 }
 
+/* A sequence as it is stored. */
+static size_t sequence_bytes(const struct sq_hdf5_reader *r)
+{
+    return 2 * sizeof(uint32_t) + r->file->offset_bytes;
+}
+
 static int make_variable(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, struct squall_error *err)
 {
     const struct sq_hdf5_type *t = e->type;
     e->dtype = sq_dtype_of(SQUALL_STRING);
-    const uint32_t least = r->file->offset_bytes + (t->class == SQ_HDF5_REFERENCE ? 0 : 2 * (uint32_t)sizeof(uint32_t));
+    const size_t least = t->class == SQ_HDF5_REFERENCE ? r->file->offset_bytes : sequence_bytes(r);
     if (t->size_bytes < least)
         return sq_error(err, SQUALL_ECORRUPT, "%" PRIu32 " bytes for a reference or an element of variable length", t->size_bytes);
     if (t->class == SQ_HDF5_REFERENCE && t->reference != SQ_HDF5_TO_OBJECT)
@@ -304,31 +310,11 @@ void sq_hdf5_elements_convert(const struct sq_hdf5_elements *e, const uint8_t *s
 /* What the texts and sequences of one chunk may take: more is no chunk that anyone wrote on purpose. */
 static const uint64_t FETCHED_BYTES_MAX = UINT64_C(1) << 30;
 
-/* An element's bytes in a global heap (III.E): length in elements, the collection's address, the object's number. */
-static int heap_bytes(struct sq_hdf5_reader *r, const uint8_t *stored, size_t unit_bytes, const uint8_t **ret, size_t *ret_count,
-                      struct squall_error *err)
-{
-    struct sq_cursor c = sq_cursor(stored, sizeof(uint32_t) + r->file->offset_bytes + sizeof(uint32_t));
-    const uint32_t count = sq_u32le(&c);
-    const uint64_t collection = sq_hdf5_take_address(&c, r->file);
-    const uint32_t number = sq_u32le(&c);
-    size_t size_bytes;
-    *ret_count = 0;
-    if (count == 0 || collection == 0 || collection == SQ_HDF5_NOWHERE)
-        return 0;
-    SQ_TRY(sq_hdf5_global_heap_get(r, collection, number, ret, &size_bytes, err));
-    if (size_bytes / unit_bytes < count)
-        return SQ_HDF5_DAMAGED(r->file, collection, err, "object %" PRIu32 " of the heap has %zu bytes, too few for %" PRIu32 " elements",
-                               number, size_bytes, count);
-    *ret_count = count;
-    return 0;
-}
-
 static int fetch_text(struct sq_hdf5_reader *r, const uint8_t *stored, struct squall_bytes *dst, struct squall_error *err)
 {
     const uint8_t *bytes = NULL;
     size_t length;
-    SQ_TRY(heap_bytes(r, stored, 1, &bytes, &length, err));
+    SQ_TRY(sq_hdf5_sequence_get(r, stored, sequence_bytes(r), 1, &bytes, &length, err));
     return sq_bytes_copy(bytes, length ? strnlen((const char *)bytes, length) : 0, dst, err);
 }
 
@@ -345,7 +331,7 @@ static int fetch_sequence(const struct sq_hdf5_elements *s, struct sq_hdf5_reade
 {
     const uint8_t *bytes = NULL;
     size_t count, size_bytes;
-    SQ_TRY(heap_bytes(r, stored, s->stored_bytes, &bytes, &count, err));
+    SQ_TRY(sq_hdf5_sequence_get(r, stored, sequence_bytes(r), s->stored_bytes, &bytes, &count, err));
     count *= s->inner_count;
     if (!sq_mul_size(count, s->dtype.element_bytes, &size_bytes) || size_bytes > FETCHED_BYTES_MAX)
         return sq_error(err, SQUALL_ENOMEM, "a sequence of %zu elements", count);

@@ -3,6 +3,7 @@
  * object's id says where it begins in that space.
  */
 #include "format/hdf5/heap.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "format/hdf5/btree.h"
 #include <string.h>
@@ -109,6 +110,25 @@ int sq_hdf5_global_heap_get(struct sq_hdf5_reader *r, uint64_t collection, uint3
     SQ_TRY(sq_hdf5_spend(r, 1, err));
     *ret = c.next;
     *ret_size = (size_t)size;
+    return 0;
+}
+
+int sq_hdf5_sequence_get(struct sq_hdf5_reader *r, const uint8_t *stored, size_t stored_bytes, size_t unit_bytes, const uint8_t **ret,
+                         size_t *ret_count, struct squall_error *err)
+{
+    struct sq_cursor c = sq_cursor(stored, stored_bytes);
+    const uint32_t count = sq_u32le(&c);
+    const uint64_t collection = sq_hdf5_take_address(&c, r->file);
+    const uint32_t number = sq_u32le(&c);
+    size_t size_bytes, need;
+    *ret_count = 0;
+    if (sq_cursor_failed(&c) || count == 0 || collection == 0 || collection == SQ_HDF5_NOWHERE)
+        return 0;
+    SQ_TRY(sq_hdf5_global_heap_get(r, collection, number, ret, &size_bytes, err));
+    if (!sq_mul_size(count, unit_bytes, &need) || need > size_bytes)
+        return SQ_HDF5_DAMAGED(r->file, collection, err, "object %u of the heap has %zu bytes, too few for %u elements of %zu", number,
+                               size_bytes, count, unit_bytes);
+    *ret_count = count;
     return 0;
 }
 

@@ -20,6 +20,15 @@ int sq_hdf5_local_heap_text(struct sq_hdf5_reader *r, const struct sq_hdf5_local
 int sq_hdf5_global_heap_get(struct sq_hdf5_reader *r, uint64_t collection, uint32_t index, const uint8_t **ret, size_t *ret_size,
                             struct squall_error *err) SQUALL_CHECK;
 
+/*
+ * What an element of variable length is (IV.A.2.d): stored are its length, the address of a collection, and an object's number.
+ *
+ * unit_bytes  of what the length counts
+ * ret         *ret_count units, which live as long as the reader; untouched where there are none
+ */
+int sq_hdf5_sequence_get(struct sq_hdf5_reader *r, const uint8_t *stored, size_t stored_bytes, size_t unit_bytes, const uint8_t **ret,
+                         size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
+
 /* A fractal heap. It lives as long as the reader, as does all that is got from it. */
 struct sq_hdf5_heap;
 int sq_hdf5_heap_open(struct sq_hdf5_reader *r, uint64_t address, struct sq_hdf5_heap **ret, struct squall_error *err) SQUALL_CHECK;

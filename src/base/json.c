@@ -39,6 +39,7 @@ struct compact {
     char *text; /* without the blanks that part nothing: json-c looks at each one long, and half of an indented document is blanks */
     size_t length;
     size_t value_count; /* at least as many as there are */
+    size_t zero_at;     /* of a zero character in a key, which json-c would end there; 0: there is none */
     bool whole; /* no comments or single quotes, which json-c takes though they are no JSON: what is a blank is not as clear there */
 };
 
@@ -67,18 +68,27 @@ static size_t copy_number(const char *text, size_t length, struct compact *c)
     return end;
 }
 
+static bool is_zero_escape(const char *text, size_t length)
+{
+    static const char ZERO[] = "\\u0000";
+    return length >= sizeof ZERO - 1 && !memcmp(text, ZERO, sizeof ZERO - 1);
+}
+
 /* *c: one that is zero, with room for an eighth more characters. */
 static void compact(const char *text, size_t length, struct compact *c)
 {
     bool in_string = false;
+    size_t zero_at = 0; /* in the last string */
     c->whole = true;
     c->value_count = 1;
     for (size_t i = 0; i < length; i++) {
         const char ch = text[i];
         if (in_string) {
             c->text[c->length++] = ch;
-            if (ch == '\\' && i + 1 < length)
+            if (ch == '\\' && i + 1 < length) {
+                zero_at = is_zero_escape(text + i, length - i) ? i : zero_at;
                 c->text[c->length++] = text[++i];
+            }
             in_string = ch != '"';
             continue;
         }
@@ -93,6 +103,9 @@ static void compact(const char *text, size_t length, struct compact *c)
             i += copy_number(text + i, length - i, c) - 1;
             continue;
         }
+        if (ch == ':' && zero_at)
+            c->zero_at = zero_at;
+        zero_at = 0;
         in_string = ch == '"';
         c->whole = c->whole && ch != '/' && ch != '\'';
         c->value_count += ch == ',' || ch == '[' || ch == '{';
@@ -150,6 +163,15 @@ static size_t count_values(const char *text, size_t length)
     return count;
 }
 
+/* In a key or elsewhere; 0: nowhere. */
+static size_t find_zero(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (is_zero_escape(text + i, length - i))
+            return i;
+    return 0;
+}
+
 int sq_json_parse(const char *text, size_t length, struct sq_json **ret, struct squall_error *err)
 {
     if (length > SIZE_LIMIT_BYTES)
@@ -161,8 +183,12 @@ int sq_json_parse(const char *text, size_t length, struct sq_json **ret, struct 
     if (!room)
         return sq_error_memory(err, length);
     compact(text, length, &c);
-    if (!c.whole)
+    if (!c.whole) {
         c.value_count = count_values(text, length);
+        c.zero_at = find_zero(text, length);
+    }
+    if (c.zero_at)
+        return sq_error(err, SQUALL_ECORRUPT, "at byte %zu: a zero character (\\u0000) in the name of a JSON member", c.zero_at);
     if (c.value_count > VALUES_LIMIT)
         return sq_error(err, SQUALL_ECORRUPT, "JSON with more than %d values", VALUES_LIMIT);
     __attribute__((cleanup(tokener_cleanup))) struct json_tokener *tokener = json_tokener_new_ex(DEPTH_LIMIT);
@@ -304,6 +330,31 @@ int sq_json_each(const struct sq_json *object, sq_json_visit *visit, void *user,
             return status;
     }
     return 0;
+}
+
+struct unknown_search {
+    const char *const *known;
+    const char *found;
+};
+
+static int check_member(void *user, const char *key, const struct sq_json *value, struct squall_error *err)
+{
+    (void)err;
+    struct unknown_search *search = user;
+    bool must_understand = true;
+    for (const char *const *known = search->known; *known; known++)
+        if (!strcmp(key, *known))
+            return 0;
+    if (sq_json_bool(sq_json_get(value, "must_understand"), &must_understand) && !must_understand)
+        return 0;
+    search->found = key;
+    return 1;
+}
+
+const char *sq_json_unknown_member(const struct sq_json *document, const char *const *known)
+{
+    struct unknown_search search = {.known = known};
+    return sq_json_each(document, check_member, &search, NULL) ? search.found : NULL;
 }
 
 struct sq_json *sq_json_new_object(void)

@@ -47,6 +47,9 @@ bool sq_json_equal(const struct sq_json *a, const struct sq_json *b);
 typedef int sq_json_visit(void *user, const char *key, const struct sq_json *value, struct squall_error *err);
 int sq_json_each(const struct sq_json *object, sq_json_visit *visit, void *user, struct squall_error *err) SQUALL_CHECK;
 
+/* A member that is none of `known` (ended by NULL) and does not say "must_understand": false, as Zarr v3 has it; NULL: there is none. */
+const char *sq_json_unknown_member(const struct sq_json *object, const char *const *known);
+
 /*
  * Building. The constructors return NULL when memory is out; set and append take ownership of `value` whatever comes of
  * it, and pass a NULL value on as SQUALL_ENOMEM.

@@ -173,6 +173,13 @@ static int read_option(const struct sq_stage_ops *ops, const struct sq_stage_opt
     return 0;
 }
 
+int sq_stage_check_settings(const struct sq_stage *stage, const struct sq_json *settings, const char *const *known,
+                            struct squall_error *err)
+{
+    const char *unknown = sq_json_unknown_member(settings, known);
+    return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "codec %s: unsupported setting \"%.60s\"", stage->ops->name, unknown) : 0;
+}
+
 static int add_from_json(struct sq_codec_chain *chain, const struct sq_stage_ops *ops, const struct sq_json *configuration,
                          struct sq_stage_array *array, struct squall_error *err)
 {

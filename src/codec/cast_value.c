@@ -128,12 +128,16 @@ static bool is_usable(enum squall_type type)
 
 static int bind(struct sq_stage *stage, const struct sq_json *configuration, struct sq_stage_array *array, struct squall_error *err)
 {
+    static const char *const SETTINGS[] = {"data_type", "rounding", "out_of_range", "scalar_map", NULL};
+    static const char *const MAPS[] = {"encode", "decode", NULL};
     const struct sq_json *data_type = sq_json_get(configuration, "data_type"), *map = sq_json_get(configuration, "scalar_map");
     const char *name = sq_json_string(data_type) ? sq_json_string(data_type) : sq_json_string(sq_json_get(data_type, "name"));
     struct casts *c = stage->state = sq_alloc_zero(1, sizeof *c);
     enum squall_type from = array->dtype.type, to;
     if (!c)
         return sq_error_memory(err, sizeof *c);
+    SQ_TRY(sq_stage_check_settings(stage, configuration, SETTINGS, err));
+    SQ_TRY(sq_stage_check_settings(stage, map, MAPS, err));
     if (!name)
         return sq_error(err, SQUALL_ECORRUPT, "codec cast_value: its \"data_type\" has no name");
     if (!sq_type_from_name(name, &to) || !is_usable(to) || !is_usable(from))

@@ -89,6 +89,10 @@ struct sq_stage_ops {
                         size_t chunk_bytes, size_t from_bytes, size_t count_bytes, uint8_t *dst, struct squall_error *err);
 };
 
+/* Of a codec whose settings change what values mean: one that is not known is refused. known: ended by NULL. */
+int sq_stage_check_settings(const struct sq_stage *stage, const struct sq_json *settings, const char *const *known,
+                            struct squall_error *err) SQUALL_CHECK;
+
 /* The bound of a stage that neither adds nor drops bytes. */
 size_t sq_stage_same_size(const struct sq_stage *stage, size_t src_size);
 

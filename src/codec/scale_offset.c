@@ -42,9 +42,11 @@ static int read_constant(const struct sq_json *configuration, const char *key, e
 
 static int bind(struct sq_stage *stage, const struct sq_json *configuration, struct sq_stage_array *array, struct squall_error *err)
 {
+    static const char *const SETTINGS[] = {"offset", "scale", NULL};
     struct scale_offset *s = stage->state = sq_alloc_zero(1, sizeof *s);
     if (!s)
         return sq_error_memory(err, sizeof *s);
+    SQ_TRY(sq_stage_check_settings(stage, configuration, SETTINGS, err));
     s->type = array->dtype.type;
     if (!sq_type_is_integer(s->type) && !sq_type_is_float(s->type))
         return sq_error(err, SQUALL_EUNSUPPORTED, "codec scale_offset: unsupported on %s", sq_type_name(s->type));

@@ -49,6 +49,25 @@ static void written_doubles_read_back_the_same(void **state)
     }
 }
 
+/* json-c would cut them: two names could become one. In values they are characters like others. */
+static void zero_characters_are_refused_in_names_and_kept_in_values(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {"{\"a\\u0000b\":1}", "{\"x\":[{\"\\u0000\" : 1}]}", "{'a\\u0000':1}"};
+    for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
+        struct sq_json *v = NULL;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        assert_int_equal(sq_json_parse(refused[k], strlen(refused[k]), &v, &err), SQUALL_ECORRUPT);
+        assert_non_null(strstr(err.message, "zero character"));
+    }
+    const char *text = "{\"a\":\"b\\u0000c\",\"d\\\\u0000\":[\"\\u0000\",1]}";
+    SQ_CLEANUP_JSON struct sq_json *v = parsed(text);
+    SQ_CLEANUP_TEXT struct sq_text out = SQ_TEXT_INIT;
+    assert_int_equal(sq_json_string_bytes(sq_json_get(v, "a")), 3);
+    assert_int_equal(sq_json_write(v, false, &out, NULL), 0);
+    assert_string_equal(out.data, text);
+}
+
 static void key_order_is_kept(void **state)
 {
     (void)state;
@@ -228,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_keep_their_kind_and_range),
         cmocka_unit_test(written_doubles_read_back_the_same),
+        cmocka_unit_test(zero_characters_are_refused_in_names_and_kept_in_values),
         cmocka_unit_test(key_order_is_kept),
         cmocka_unit_test(damaged_json_is_refused_with_its_place),
         cmocka_unit_test(blanks_of_json_are_kept_where_they_mean_something),

@@ -233,6 +233,19 @@ static void scale_offset_loses_nothing_silently(void **state)
     check_refused_configuration(SQUALL_BOOL, "scale_offset", "", SQUALL_EUNSUPPORTED, "unsupported on bool");
 }
 
+static void settings_that_are_not_known_are_refused_by_name(void **state)
+{
+    (void)state;
+    check_refused_configuration(SQUALL_INT8, "scale_offset", "\"offset\":1,\"factor\":2", SQUALL_EUNSUPPORTED,
+                                "scale_offset: unsupported setting \"factor\"");
+    check_refused_configuration(SQUALL_INT8, "cast_value", "\"data_type\":\"int16\",\"nan\":0", SQUALL_EUNSUPPORTED,
+                                "cast_value: unsupported setting \"nan\"");
+    check_refused_configuration(SQUALL_INT8, "cast_value", "\"data_type\":\"int16\",\"scalar_map\":{\"both\":[]}", SQUALL_EUNSUPPORTED,
+                                "cast_value: unsupported setting \"both\"");
+    check_decodes_to(filter(SQUALL_INT8, 1, "scale_offset", "\"offset\":1,\"hint\":{\"must_understand\":false}"), (const int8_t[]){2}, 1,
+                     (const int8_t[]){3}, 1);
+}
+
 /* ---- packbits and bitround ---------------------------------------------------------------------------------------------------------- */
 
 static struct sq_codec_chain *packed(enum squall_type type, uint64_t count, const char *configuration)
@@ -311,6 +324,7 @@ int main(void)
         cmocka_unit_test(casts_that_make_no_sense_are_refused),
         cmocka_unit_test(scale_offset_reckons_in_the_arrays_type),
         cmocka_unit_test(scale_offset_loses_nothing_silently),
+        cmocka_unit_test(settings_that_are_not_known_are_refused_by_name),
         cmocka_unit_test(bits_are_packed_from_the_lowest_on),
         cmocka_unit_test(any_bits_of_any_type_come_back),
         cmocka_unit_test(whole_numbers_are_rounded_from_their_highest_bit),

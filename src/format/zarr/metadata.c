@@ -155,31 +155,6 @@ int sq_zarr_set_codecs(struct sq_zarr_array *a, int status, struct sq_codec_chai
     return a->codec_names ? 0 : sq_error_memory(err, 1);
 }
 
-struct unknown_search {
-    const char *const *known;
-    const char *found;
-};
-
-static int check_member(void *user, const char *key, const struct sq_json *value, struct squall_error *err)
-{
-    (void)err;
-    struct unknown_search *search = user;
-    bool must_understand = true;
-    for (const char *const *known = search->known; *known; known++)
-        if (!strcmp(key, *known))
-            return 0;
-    if (sq_json_bool(sq_json_get(value, "must_understand"), &must_understand) && !must_understand)
-        return 0;
-    search->found = key;
-    return 1;
-}
-
-const char *sq_zarr_unknown_member(const struct sq_json *document, const char *const *known)
-{
-    struct unknown_search search = {.known = known};
-    return sq_json_each(document, check_member, &search, NULL) ? search.found : NULL;
-}
-
 char *sq_zarr_chunk_key(const struct sq_zarr_array *a, const uint64_t *chunk)
 {
     SQ_CLEANUP_TEXT struct sq_text key = SQ_TEXT_INIT;

@@ -15,12 +15,6 @@ int sq_zarr_parse_v2(const struct sq_json *document, const struct sq_json *attri
                      struct squall_error *err) SQUALL_CHECK;
 void sq_zarr_array_done(struct sq_zarr_array *a);
 
-/*
- * A group of v3 or any document: a member that is none of `known` (ended by NULL) and does not say "must_understand": false
- * must not be ignored. NULL where there is none.
- */
-const char *sq_zarr_unknown_member(const struct sq_json *document, const char *const *known);
-
 /* Shared by the two parsers. */
 __attribute__((format(printf, 3, 4))) int sq_zarr_unsupported(struct sq_zarr_array *a, struct squall_error *err, const char *format, ...);
 int sq_zarr_parse_lengths(const struct sq_json *list, const char *what, unsigned *ret_rank, uint64_t ret[SQUALL_RANK_MAX],

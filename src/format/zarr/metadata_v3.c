@@ -109,7 +109,7 @@ static const struct sq_json *first_transformer(const struct sq_json *transformer
 static int check_extensions(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
 {
     const struct sq_json *transformers = sq_json_get(document, "storage_transformers"), *transformer = first_transformer(transformers);
-    const char *unknown = sq_zarr_unknown_member(document, KNOWN_MEMBERS);
+    const char *unknown = sq_json_unknown_member(document, KNOWN_MEMBERS);
     if (sq_json_type(transformers) > SQ_JSON_NULL && sq_json_type(transformers) != SQ_JSON_ARRAY)
         return sq_error(err, SQUALL_ECORRUPT, "its storage transformers are no list");
     if (transformer) {

@@ -110,7 +110,7 @@ static int check_node(const struct sq_json *document, bool *ret_is_array, struct
     if (!type || (strcmp(type, "array") != 0 && strcmp(type, "group") != 0))
         return sq_error(err, SQUALL_ECORRUPT, "its node_type is neither array nor group");
     *ret_is_array = type[0] == 'a';
-    const char *unknown = *ret_is_array ? NULL : sq_zarr_unknown_member(document, GROUP_MEMBERS);
+    const char *unknown = *ret_is_array ? NULL : sq_json_unknown_member(document, GROUP_MEMBERS);
     return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "unsupported extension %s of a group", unknown) : 0;
 }
 

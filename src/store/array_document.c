@@ -173,14 +173,13 @@ static int type_json_v2(const char *text, struct sq_json **ret, const char **ret
     *ret_filter = NULL;
     if (is_json(text))
         return parse_json(text, "type", ret, err);
-    if (sq_type_from_name(text, &known) && sq_type_numpy(known)[0])
-        text = sq_type_numpy(known);
-    else if (!strcmp(text, "string") || !strcmp(text, "O"))
-        known = SQUALL_STRING, text = "|O";
     if (!strcmp(text, "bytes") || !strcmp(text, "variable_length_bytes"))
-        *ret_filter = "vlen-bytes", text = "|O";
-    else if (!strcmp(text, "|O") || !strcmp(text, "O"))
-        *ret_filter = "vlen-utf8", text = "|O";
+        *ret_filter = "vlen-bytes";
+    else if (!strcmp(text, "string") || !strcmp(text, "O") || !strcmp(text, "|O"))
+        *ret_filter = "vlen-utf8";
+    else if (sq_type_from_name(text, &known))
+        text = sq_type_numpy(known);
+    text = *ret_filter ? "|O" : text;
     *ret = sq_json_new_string(text);
     return *ret ? 0 : sq_error_memory(err, strlen(text));
 }

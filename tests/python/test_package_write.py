@@ -131,11 +131,12 @@ def test_texts_and_bytes(zarr_format, tmp_path):
             texts[0] = wrong
     texts[0] = ["\0", "a\0b\0"]
     assert texts[0].tolist() == zarr.open_array(tmp_path / "t.zarr", mode="r")[0].tolist() == ["\0", "a\0b\0"]
-    raw = squall.create_array(tmp_path / "b.zarr", shape=(4,), dtype=bytes, chunks=(3,), zarr_format=zarr_format)
-    raw[:] = [b"a", b"\0\xff", b"", b"z" * 1000]
-    assert raw[...].tolist() == [b"a", b"\0\xff", b"", b"z" * 1000]
-    with pytest.raises(TypeError, match="elements are bytes"):
-        raw[0] = "text"
+    for name, dtype in (("b.zarr", bytes), ("n.zarr", "variable_length_bytes")):
+        raw = squall.create_array(tmp_path / name, shape=(4,), dtype=dtype, chunks=(3,), zarr_format=zarr_format)
+        raw[:] = [b"a", b"\0\xff", b"", b"z" * 1000]
+        assert raw[...].tolist() == [b"a", b"\0\xff", b"", b"z" * 1000]
+        with pytest.raises(TypeError, match="elements are bytes"):
+            raw[0] = "text"
 
 
 def test_values_that_do_not_fit_are_refused(pair):

@@ -68,7 +68,7 @@ struct sq_records {
     struct sq_record_input *inputs; /* sorted */
     size_t input_count;
     unsigned last_epoch;
-    const char *command; /* that the last run was started with; NULL: none told */
+    const char *command; /* that the last run was started with, without the store; NULL: none told */
     struct sq_arena *arena;
 };
 
@@ -87,7 +87,7 @@ bool sq_records_know_input(const struct sq_records *records, const struct sq_rec
 
 /* Writing. Every addition is durable when it returns; the functions may be called from several threads. */
 struct sq_journal;
-/* command: how to start this run again, for `squall status`. The file is made with the first addition. *ret: sq_journal_close. */
+/* command: how to start this run again, without the store, for `squall status`. The file is made with the first addition. *ret: sq_journal_close. */
 int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_begin(struct sq_journal *journal, struct squall_error *err) SQUALL_CHECK; /* make the file at once, for its command */
 int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err) SQUALL_CHECK;

@@ -236,32 +236,30 @@ static void add_option(struct sq_text *t, const char *name, const char *value)
     add_quoted(t, value);
 }
 
-static void add_path(struct sq_text *t, const char *path)
+void sq_settings_add_path(struct sq_text *t, const char *path)
 {
     SQ_CLEANUP_FREE char *absolute = sq_path_absolute(path);
+    sq_text_add(t, " ");
     if (!absolute)
         t->failed = true;
     else
         add_quoted(t, absolute);
 }
 
-/* Paths from the root on: it is run again from wherever one looks at the store. A list of many files is not repeated. */
+/* Paths from the root on: it is run again from wherever one looks at the store, which may have been moved. A list of many files is not repeated. */
 static void put_command(const struct sq_settings *s, const struct sq_text *options, struct sq_text *command)
 {
     enum { SOURCES_SHOWN = 8 };
     bool all = s->source_count <= SOURCES_SHOWN;
-    sq_text_add(command, "squall convert ");
-    for (size_t i = 0; i < (all ? s->source_count : 1); i++) {
-        add_path(command, s->sources[i]);
-        sq_text_add(command, " ");
-    }
-    if (!all)
-        sq_text_printf(command, "[and %zu more sources] ", s->source_count - 1);
-    add_path(command, s->destination);
+    sq_text_add(command, "squall convert");
     if (options->length)
         sq_text_printf(command, " %s", sq_text_string(options));
     if (s->strict)
         sq_text_add(command, " --strict");
+    for (size_t i = 0; i < (all ? s->source_count : 1); i++)
+        sq_settings_add_path(command, s->sources[i]);
+    if (!all)
+        sq_text_printf(command, " [and %zu more sources]", s->source_count - 1);
 }
 
 /* Both texts, into the arena. */

@@ -6,6 +6,7 @@
 #define SQ_CONVERT_SETTINGS_H
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "engine/scatter.h"
 #include "squall/convert.h"
 
@@ -40,11 +41,13 @@ struct sq_settings {
     bool overwrite, strict;
     struct sq_arena *arena; /* all of the above */
     const char *text;       /* the options that fix the stored bytes, as the command takes them: "--dtype float16" */
-    const char *command;    /* the whole command, quoted for a shell */
+    const char *command;    /* the command, quoted for a shell, but for the destination, which comes last */
 };
 
 /* *ret: sq_settings_done. Errors: SQUALL_EINVAL naming the option and what it takes. */
 int sq_settings_parse(const struct squall_convert_options *options, struct sq_settings *ret, struct squall_error *err) SQUALL_CHECK;
 void sq_settings_done(struct sq_settings *s);
+/* A blank and the path, from the root on and quoted for a shell. */
+void sq_settings_add_path(struct sq_text *command, const char *path);
 
 #endif

@@ -1,11 +1,12 @@
 /*
  * squall status: from the records and flags alone, a character a run, a row a day. What a store lacks is then seen at a
- * glance, and the command that goes on is the one that the last run was started with.
+ * glance, and the command that goes on is the one that the last run was started with, for the store where it is now.
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/flags.h"
 #include "convert/lock.h"
+#include "convert/settings.h"
 #include "convert/store_state.h"
 #include "convert/summary.h"
 #include "engine/context.h"
@@ -33,7 +34,8 @@ struct status {
     uint32_t *counts;
     uint32_t usual;
     uint64_t totals[RUN_STATE_COUNT];
-    char *in_use; /* NULL, or by whom */
+    char *in_use;           /* NULL, or by whom */
+    struct sq_text command; /* that goes on; empty: none is told */
 };
 
 static void status_done(struct status *s)
@@ -42,6 +44,7 @@ static void status_done(struct status *s)
     sq_free(s->runs);
     sq_free(s->counts);
     sq_free(s->in_use);
+    sq_text_done(&s->command);
 }
 
 /* ---- finding out ----------------------------------------------------------------------------------------------------------------- */
@@ -93,7 +96,11 @@ static int look(struct status *s, struct squall_error *err)
     SQ_TRY(status);
     if (sq_lock_look(s->state.records_folder, &holder) && !(s->in_use = sq_strdup(holder.message)))
         return sq_error_memory(err, sizeof holder);
-    return look_at_runs(s, err);
+    if (s->state.records.command) {
+        sq_text_add(&s->command, s->state.records.command);
+        sq_settings_add_path(&s->command, s->store);
+    }
+    return s->command.failed ? sq_error_memory(err, s->command.length) : look_at_runs(s, err);
 }
 
 /* How many runs are not listed: those at the beginning. */
@@ -234,9 +241,9 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
     }
     if (s->in_use)
         sq_text_printf(out, "%s\n", s->in_use);
-    if (records->command) {
+    if (s->command.length) {
         sq_text_add(out, "to go on: ");
-        sq_text_add_visible(out, records->command);
+        sq_text_add_visible(out, sq_text_string(&s->command));
         sq_text_add(out, "\n");
     }
     return 0;
@@ -294,7 +301,7 @@ static int write_json(const struct status *s, char **ret, struct squall_error *e
     if (status || sq_json_set(v, "usual_field_count", sq_json_new_uint(s->usual)) ||
         sq_json_set_int(v, "cadence_seconds", s->state.init_step_s) ||
         sq_json_set(v, "in_use", s->in_use ? sq_json_new_string(s->in_use) : sq_json_new_null()) ||
-        sq_json_set(v, "command", s->state.records.command ? sq_json_new_string(s->state.records.command) : sq_json_new_null()) ||
+        sq_json_set(v, "command", s->command.length ? sq_json_new_string(sq_text_string(&s->command)) : sq_json_new_null()) ||
         sq_json_set(v, "runs_left_out", sq_json_new_uint(unlisted(s))) || set_lists(s, v))
         return sq_error_memory(err, sizeof(void *));
     return sq_json_for_caller(v, ret, err);

@@ -809,10 +809,14 @@ def test_the_command_that_goes_on_can_be_given_from_anywhere(squall, tmp_path, s
     archive.make(tmp_path / "in", 10)
     squall("convert", "in", "out.zarr", "--strict", "--chunks", "step=1", cwd=tmp_path)
     command = json.loads(squall("status", store, "--json", cwd="/").out)["command"]
-    assert command == f"squall convert {tmp_path}/in {store} --chunks step=1 --strict"
+    assert command == f"squall convert --chunks step=1 --strict {tmp_path}/in {store}"
+    moved = tmp_path / "moved to.zarr"
+    shutil.copytree(store, moved)
+    command = json.loads(squall("status", moved, "--json", cwd="/").out)["command"]
+    assert command == f"squall convert --chunks step=1 --strict {tmp_path}/in '{moved}'"
     squall("convert", *sorted((tmp_path / "in").iterdir()), store, "--chunks", "step=1", "--overwrite")
     command = json.loads(squall("status", store, "--json").out)["command"]  # a long list is not repeated
-    assert command == f"squall convert {archive.path_of(tmp_path / 'in', 0)} [and 9 more sources] {store} --chunks step=1"
+    assert command == f"squall convert --chunks step=1 {archive.path_of(tmp_path / 'in', 0)} [and 9 more sources] {store}"
 
 
 def test_status_and_verify_of_what_is_no_store(squall, tmp_path, small):

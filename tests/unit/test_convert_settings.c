@@ -162,8 +162,7 @@ static void the_command_can_be_typed_again(void **state)
         .sources = sources, .source_count = 2, .destination = "/data/out.zarr/", .dtype = "float16", .select = select, .select_count = 1};
     struct sq_settings s = parsed(o);
     assert_string_equal(s.destination, "/data/out.zarr");
-    assert_string_equal(s.command,
-                        "squall convert '/data/my archive' '/data/it'\\''s' /data/out.zarr --dtype float16 --select 'name=t2m|d2m'");
+    assert_string_equal(s.command, "squall convert --dtype float16 --select 'name=t2m|d2m' '/data/my archive' '/data/it'\\''s'");
     assert_string_equal(s.text, "--dtype float16 --select 'name=t2m|d2m'");
     sq_settings_done(&s);
 }

@@ -87,12 +87,17 @@ void squall_convert_result_done(struct squall_convert_result *result);
  */
 int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, struct squall_error *err) SQUALL_CHECK;
 
-/*
- * Check every chunk against its record (length, checksum); without records decode every chunk. *ret_bad counts damaged and
- * missing chunks, each a line in the report. text and json: free().
- */
-int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events, uint64_t *ret_bad,
-                         char **ret_text, char **ret_json, struct squall_error *err) SQUALL_CHECK;
+/* Each that is counted is a line in the report. */
+struct squall_verify_result {
+    uint64_t bad;       /* damaged and missing chunks */
+    uint64_t absent;    /* chunks that were never written, as far as anybody knows: they read as the fill value */
+    uint64_t unchecked; /* arrays that squall cannot read, or that are too large for it: nothing is known of their chunks */
+    char *text, *json;  /* free() */
+};
+
+/* Check every chunk against its record (length, checksum); without records decode every chunk. */
+int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events,
+                         struct squall_verify_result *ret, struct squall_error *err) SQUALL_CHECK;
 
 #ifdef __cplusplus
 }

@@ -208,8 +208,7 @@ int run_status(const struct arguments *a)
 int run_verify(const struct arguments *a)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
-    char *text, *json;
-    uint64_t bad = 0;
+    struct squall_verify_result result;
     squall_context *ctx = context_new(a);
     if (!ctx)
         return EXIT_FAILED;
@@ -218,11 +217,11 @@ int run_verify(const struct arguments *a)
     listener.progress.noun = "chunks";
     listener.progress.only_reads = true;
     struct squall_convert_events events = {.progress = on_progress, .user = &listener}; /* no messages: the report has them all */
-    int status = squall_verify_report(ctx, a->positional.items[0], &events, &bad, &text, &json, &err);
+    int status = squall_verify_report(ctx, a->positional.items[0], &events, &result, &err);
     progress_end(&listener.progress);
-    int code = status ? fail_with(&err) : bad ? EXIT_DAMAGE : EXIT_DONE;
+    int code = status ? fail_with(&err) : result.bad ? EXIT_DAMAGE : result.unchecked ? EXIT_INPUTS : EXIT_DONE;
     if (!status)
-        print_report(a, text, json);
+        print_report(a, result.text, result.json);
     squall_context_free(ctx);
     return code;
 }

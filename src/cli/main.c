@@ -41,7 +41,7 @@ const struct command commands[] = {
      "A calendar of the runs, what is missing or failed and why, and the command that goes on.", NULL, run_status},
     {"verify", "DST", 1, 1, "check every chunk of a store",
      "Compares each chunk's length and checksum with its record; without records each chunk is decoded.\n"
-     "Exit code 5 where one is damaged or missing.",
+     "Exit code 5 where one is damaged or missing, 3 where an array cannot be checked.",
      NULL, run_verify},
     {"bench", "PATH", 1, 1, "how fast this machine reads a file or store", "Reads everything three times and reports the best.",
      NAMES("array"), run_bench},

@@ -41,7 +41,7 @@ struct verify {
     struct squall_convert_events events;
     const char *store;
     struct sq_mutex lock; /* around all below, and the events */
-    struct findings bad, absent;
+    struct findings bad, absent, unchecked;
     uint64_t chunks_done, chunk_count, bytes;
     bool at_the_rest; /* behind the chunks that the records tell of: a few small ones, of which progress is not told */
 };
@@ -57,13 +57,13 @@ static void verify_done(struct verify *v)
 {
     findings_done(&v->bad);
     findings_done(&v->absent);
+    findings_done(&v->unchecked);
     sq_mutex_done(&v->lock);
 }
 
 /* line is taken; NULL: out of memory. */
-static int add_finding(struct verify *v, bool absent, size_t order, char *line, struct squall_error *err)
+static int add_finding(struct verify *v, struct findings *list, size_t order, char *line, struct squall_error *err)
 {
-    struct findings *list = absent ? &v->absent : &v->bad;
     if (!line)
         return sq_error_memory(err, sizeof *list->items);
     sq_text_make_visible(line);
@@ -74,7 +74,7 @@ static int add_finding(struct verify *v, bool absent, size_t order, char *line, 
     if (!status && listed) {
         list->items[list->count++] = (struct finding){order, line};
         if (v->events.message)
-            v->events.message(v->events.user, absent ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, line);
+            v->events.message(v->events.user, list == &v->absent ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, line);
     }
     sq_mutex_unlock(&v->lock);
     if (status || !listed)
@@ -152,7 +152,7 @@ static const struct sq_layout_array *array_named(const struct recorded *r, const
 static int list_unit(struct recorded *r, const struct sq_record_unit *unit, struct squall_error *err)
 {
     if (!sq_layout_fits(r->arrays, r->array_count, r->init_chunk, unit))
-        return add_finding(r->v, false, 0,
+        return add_finding(r->v, &r->v->bad, 0,
                            sq_format("%s: the record of unit %llu does not fit the layout", r->v->store, (unsigned long long)unit->unit),
                            err);
     for (size_t i = 0; i < unit->array_count; i++) {
@@ -219,7 +219,7 @@ static int check_chunk(void *user, size_t index, unsigned worker, struct squall_
         return sq_error_memory(err, strlen(r->v->store));
     SQ_TRY(compare(r, e, path, worker, &line, err));
     if (line)
-        SQ_TRY(add_finding(r->v, false, index, line, err));
+        SQ_TRY(add_finding(r->v, &r->v->bad, index, line, err));
     chunk_done(r->v, e->record.size_bytes);
     return 0;
 }
@@ -234,7 +234,7 @@ static int check_flag(struct verify *v, const struct sq_store_state *state, uint
     if (!exists)
         return 0;
     sq_time_text(state->init_start_s + (int64_t)init * state->init_step_s, time);
-    return add_finding(v, false, SIZE_MAX, sq_format("%s: chunk_exists is true for run %s, but no record says so", v->store, time), err);
+    return add_finding(v, &v->bad, SIZE_MAX, sq_format("%s: chunk_exists is true for run %s, but no record says so", v->store, time), err);
 }
 
 static int check_flags(struct verify *v, const struct sq_store_state *state, struct squall_error *err)
@@ -314,7 +314,7 @@ static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order,
     if (!status)
         return 0;
     SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);
-    return add_finding(d->v, false, order, name ? sq_format("%s: %s", name, failure.message) : NULL, err);
+    return add_finding(d->v, &d->v->bad, order, name ? sq_format("%s: %s", name, failure.message) : NULL, err);
 }
 
 /* A chunk in a file of its own may be absent though its place is known; one that cannot be looked at is not absent. stored: by the array's grid. */
@@ -337,7 +337,7 @@ static int tell_absent(struct decoding *d, const uint64_t *stored, size_t order,
 {
     SQ_CLEANUP_FREE char *name = chunk_name(d, stored);
     const char *what = d->complete ? "missing" : "absent, reads as fill";
-    return add_finding(d->v, !d->complete, order, name ? sq_format("%s: %s", name, what) : NULL, err);
+    return add_finding(d->v, d->complete ? &d->v->bad : &d->v->absent, order, name ? sq_format("%s: %s", name, what) : NULL, err);
 }
 
 static int decode_task(void *user, size_t index, unsigned worker, struct squall_error *err)
@@ -395,7 +395,7 @@ static int decode_array(struct verify *v, squall_array *a, bool complete, size_t
     const char *why_not = measure(&d, &chunks, &bytes);
     *ret_chunks = chunks;
     if (why_not)
-        return add_finding(v, d.info.unsupported || !complete, first_order,
+        return add_finding(v, complete && !d.info.unsupported ? &v->bad : &v->unchecked, first_order,
                            sq_format("%s: %s: not checked: %s", v->store, d.info.name, why_not), err);
     unsigned threads = v->ctx->threads;
     if (bytes && threads > v->ctx->memory_bytes / 2 / bytes)
@@ -420,7 +420,7 @@ static int by_decoding(squall_context *ctx, struct verify *v, struct squall_erro
     if (strncmp(info.format, "zarr", 4) != 0)
         status = sq_error(err, SQUALL_EINVAL, "%s: %s, not a Zarr store", v->store, info.format);
     for (size_t i = 0; i < info.problem_count && !status; i++)
-        status = add_finding(v, false, 0, sq_strdup(squall_dataset_problem(ds, i)), err);
+        status = add_finding(v, &v->bad, 0, sq_strdup(squall_dataset_problem(ds, i)), err);
     for (size_t i = 0; i < info.array_count && !status; i++) {
         size_t chunks = 0;
         status = decode_array(v, squall_dataset_array_at(ds, i), false, order, &chunks, err);
@@ -468,11 +468,11 @@ static int check_rest(squall_context *ctx, struct recorded *r, struct squall_err
         return status;
     }
     if (status)
-        return add_finding(v, false, SIZE_MAX, sq_strdup(failure.message), err); /* it names the file */
+        return add_finding(v, &v->bad, SIZE_MAX, sq_strdup(failure.message), err); /* it names the file */
     for (size_t i = 0; i < r->array_count && !status; i++) {
         squall_array *a;
         if (squall_dataset_array(ds, r->arrays[i].name, &a, NULL))
-            status = add_finding(v, false, SIZE_MAX, sq_format("%s: its metadata has no array %s", v->store, r->arrays[i].name), err);
+            status = add_finding(v, &v->bad, SIZE_MAX, sq_format("%s: its metadata has no array %s", v->store, r->arrays[i].name), err);
     }
     if (!status)
         status = check_coordinates(r, ds, err);
@@ -500,7 +500,7 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
         return check_rest(ctx, &r, err);
     if (state->records.unit_count == 0) /* a run was stopped before readers could see anything */
         return 0;
-    return add_finding(v, false, SIZE_MAX, sq_format("%s/zarr.json: missing", v->store), err);
+    return add_finding(v, &v->bad, SIZE_MAX, sq_format("%s/zarr.json: missing", v->store), err);
 }
 
 /* ---- report ---------------------------------------------------------------------------------------------------------------------- */
@@ -531,27 +531,40 @@ static void add_lines(const struct findings *findings, struct sq_text *out)
         sq_text_printf(out, "and %llu more\n", (unsigned long long)(findings->total - findings->count));
 }
 
+static void sort(struct findings *findings)
+{
+    if (findings->count)
+        qsort(findings->items, findings->count, sizeof *findings->items, by_order);
+}
+
 static int write_report(struct verify *v, bool recorded, char **ret_text, char **ret_json, struct squall_error *err)
 {
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
     SQ_CLEANUP_JSON struct sq_json *json = sq_json_new_object();
     char size[SQ_SIZE_TEXT_BYTES];
-    if (v->bad.count)
-        qsort(v->bad.items, v->bad.count, sizeof *v->bad.items, by_order);
-    if (v->absent.count)
-        qsort(v->absent.items, v->absent.count, sizeof *v->absent.items, by_order);
+    sort(&v->bad);
+    sort(&v->absent);
+    sort(&v->unchecked);
     if (!json || sq_json_set_string(json, "store", v->store) || sq_json_set_string(json, "by", recorded ? "records" : "decoding") ||
         sq_json_set(json, "chunks", sq_json_new_uint(v->chunk_count)) || sq_json_set(json, "bytes", sq_json_new_uint(v->bytes)) ||
-        sq_json_set(json, "bad", lines_json(&v->bad)) || sq_json_set(json, "absent", lines_json(&v->absent)))
+        sq_json_set(json, "bad", lines_json(&v->bad)) || sq_json_set(json, "absent", lines_json(&v->absent)) ||
+        sq_json_set(json, "unchecked", lines_json(&v->unchecked)))
         return sq_error_memory(err, sizeof(void *));
     add_lines(&v->bad, &text);
     add_lines(&v->absent, &text);
+    add_lines(&v->unchecked, &text);
     sq_size_text(v->bytes, size);
     sq_text_printf(&text, "%s: ", v->store);
     sq_text_add_count(&text, v->chunk_count, "chunk");
     sq_text_add(&text, recorded ? " compared with their records, " : " decoded");
-    sq_text_printf(&text, "%s: %llu bad, %llu absent\n", recorded ? size : "", (unsigned long long)v->bad.total,
+    sq_text_printf(&text, "%s: %llu bad, %llu absent", recorded ? size : "", (unsigned long long)v->bad.total,
                    (unsigned long long)v->absent.total);
+    if (v->unchecked.total) {
+        sq_text_add(&text, "; ");
+        sq_text_add_count(&text, v->unchecked.total, "array");
+        sq_text_add(&text, " not checked");
+    }
+    sq_text_add(&text, "\n");
     if (recorded && v->bad.total)
         sq_text_add(&text, "to mend it: remove the files that are named, then give the command that squall status tells\n");
     char *copy = sq_text_for_caller(&text);
@@ -577,8 +590,8 @@ static int read_state(const char *store, struct sq_store_state *state, struct sq
     return status;
 }
 
-int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events, uint64_t *ret_bad,
-                         char **ret_text, char **ret_json, struct squall_error *err)
+int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events,
+                         struct squall_verify_result *ret, struct squall_error *err)
 {
     __attribute__((cleanup(verify_done))) struct verify v = {.ctx = ctx, .store = store};
     struct sq_store_state state = {0};
@@ -592,8 +605,6 @@ int squall_verify_report(squall_context *ctx, const char *store, const struct sq
     sq_store_state_done(&state);
     SQ_TRY(status);
     SQ_TRY(write_report(&v, recorded, &text, &json, err));
-    *ret_bad = v.bad.total;
-    *ret_text = text;
-    *ret_json = json;
+    *ret = (struct squall_verify_result){v.bad.total, v.absent.total, v.unchecked.total, text, json};
     return 0;
 }

@@ -68,7 +68,7 @@ class Group(Mapping):
     .arrays, .groups   the members of either kind, mappings
     .problems          what could not be read, a line each (of the whole dataset)
     .path, .name       of the dataset; within the dataset, "" for its root
-    .format            "zarr v3", "zarr v2", "grib"
+    .format            "zarr v3", "zarr v2", "netcdf3 (CDF-5)", "grib"
     """
 
     __slots__ = ("__weakref__", "_attrs", "_name", "_tree")
@@ -177,7 +177,7 @@ def _open_dataset(path, mode, durability, write_empty_chunks=False, aligned_only
 
 
 def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned_only=False):
-    """Open a Zarr store, a GRIB file or a folder of GRIB files; of the data nothing is read.
+    """Open a Zarr store, a NetCDF-3 or GRIB file, or a folder of GRIB files; of the data nothing is read.
 
     mode                "r", or "r+": a Zarr store in a folder, for reading and writing
     durability          of what is written. "none": as other programs write; "data": chunks are on the disk before their names are; "full":

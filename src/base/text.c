@@ -76,6 +76,37 @@ void sq_text_add_visible(struct sq_text *t, const char *text)
         sq_text_make_visible(t->data + before);
 }
 
+/*
+ * Of the character at p: its bytes, or of what cannot be one the bytes that a single U+FFFD stands for, the longest beginning of one
+ * (Unicode, 3.9, U+FFFD substitution of maximal subparts).
+ */
+static size_t utf8_length(const uint8_t *p, size_t left, bool *ret_valid)
+{
+    const uint8_t first = p[0];
+    size_t length = first < 0x80 ? 1 : first < 0xc2 || first > 0xf4 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80, high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    *ret_valid = length > 0;
+    for (size_t i = 1; i < length; i++, low = 0x80, high = 0xbf)
+        if (i == left || p[i] < low || p[i] > high) {
+            *ret_valid = false;
+            return i;
+        }
+    return length ? length : 1;
+}
+
+void sq_text_add_utf8(struct sq_text *t, const void *bytes, size_t count)
+{
+    const uint8_t *p = bytes;
+    bool valid;
+    for (size_t at = 0, length; at < count; at += length) {
+        length = utf8_length(p + at, count - at, &valid);
+        if (!valid)
+            sq_text_add(t, "\xef\xbf\xbd");
+        else if (p[at])
+            sq_text_add_bytes(t, p + at, length);
+    }
+}
+
 void sq_text_add_count(struct sq_text *t, uint64_t count, const char *noun)
 {
     sq_text_printf(t, "%llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : "s");

@@ -22,6 +22,8 @@ void sq_text_add_bytes(struct sq_text *t, const void *bytes, size_t count);
 __attribute__((format(printf, 2, 3))) void sq_text_printf(struct sq_text *t, const char *format, ...);
 /* Without control characters, which a terminal would obey (or which would begin a line): a ? in their place. */
 void sq_text_add_visible(struct sq_text *t, const char *text);
+/* Bytes that should be UTF-8 and may be anything: without NULs, and U+FFFD for what is none, as Python's errors="replace" has it. */
+void sq_text_add_utf8(struct sq_text *t, const void *bytes, size_t count);
 void sq_text_add_count(struct sq_text *t, uint64_t count, const char *noun); /* "1 field", "2 fields" */
 /* The content as a C string, "" where nothing was added. */
 const char *sq_text_string(const struct sq_text *t);

@@ -404,20 +404,23 @@ static int list_arrays(struct listing *l, squall_dataset *ds, const char *path)
     return whole ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* What begins as zip files do; what is in it, the library finds out. */
-static bool is_zip(const char *path)
+/* What begins as zip files or NetCDF-3 files do; what is in it, the library finds out. */
+static bool is_file_of_arrays(const char *path)
 {
+    static const char BEGINNINGS[][5] = {"PK\3\4", "CDF\1", "CDF\2", "CDF\5"};
     char bytes[4];
     struct stat s;
     FILE *file = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
-    bool is = file && fread(bytes, 1, sizeof bytes, file) == sizeof bytes && !memcmp(bytes, "PK\3\4", sizeof bytes);
+    bool known = false, read = file && fread(bytes, 1, sizeof bytes, file) == sizeof bytes;
+    for (size_t i = 0; read && i < sizeof BEGINNINGS / sizeof *BEGINNINGS; i++)
+        known = known || !memcmp(bytes, BEGINNINGS[i], sizeof bytes);
     if (file)
         fclose(file);
-    return is;
+    return known;
 }
 
-/* Is there a Zarr store at this path? Then the rows are arrays. */
-static bool is_store(const char *path)
+/* Is this path a dataset of arrays, a Zarr store or a NetCDF file? Then the rows are arrays. */
+static bool holds_arrays(const char *path)
 {
     char probe[4096];
     static const char *const MARKS[] = {"zarr.json", ".zgroup", ".zarray", ".zmetadata"};
@@ -426,7 +429,7 @@ static bool is_store(const char *path)
         if (access(probe, F_OK) == 0)
             return true;
     }
-    return is_zip(path);
+    return is_file_of_arrays(path);
 }
 
 /* Folders are not walked: which of their files count is convert's business. */
@@ -435,7 +438,8 @@ static bool is_file(const char *path)
     struct stat s;
     if (stat(path, &s) || !S_ISDIR(s.st_mode))
         return true;
-    warn_line(is_store(path) ? "%s: a Zarr store, which is listed alone" : "%s: a folder; name the files in it, such as %s/*", path, path);
+    warn_line(holds_arrays(path) ? "%s: a Zarr store, which is listed alone" : "%s: a folder; name the files in it, such as %s/*", path,
+              path);
     return false;
 }
 
@@ -503,7 +507,7 @@ int run_ls(const struct arguments *a)
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     struct listing l = {.arguments = a, .known = field_columns, .known_count = FIELD_COLUMNS};
     int code = EXIT_USAGE;
-    if (a->positional.count == 1 && is_store(a->positional.items[0]))
+    if (a->positional.count == 1 && holds_arrays(a->positional.items[0]))
         code = list_store(&l, ctx);
     else if (choose_columns(&l, FIELD_DEFAULTS))
         code = list_fields(&l, ctx);

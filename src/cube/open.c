@@ -5,6 +5,7 @@
 #include "cube/grib_dataset.h"
 #include "cube/sources.h"
 #include "engine/hdf5_array.h"
+#include "engine/netcdf3_array.h"
 #include "engine/zarr_array.h"
 #include "format/hdf5/file.h"
 #include "format/zarr/zarr.h"
@@ -38,7 +39,7 @@ static int no_field(const char *path, struct squall_error *err)
         return SQUALL_ENOTFOUND;
     SQ_CLEANUP_TEXT struct sq_text beginning = SQ_TEXT_INIT;
     describe_beginning(bytes, count < SHOWN_BYTES ? count : SHOWN_BYTES, &beginning);
-    return sq_error(err, SQUALL_EUNSUPPORTED, "%s: neither a Zarr store nor an HDF5 or GRIB file; it begins with \"%s\"", path,
+    return sq_error(err, SQUALL_EUNSUPPORTED, "%s: neither a Zarr store nor an HDF5, NetCDF-3 or GRIB file; it begins with \"%s\"", path,
                     sq_text_string(&beginning));
 }
 
@@ -63,6 +64,8 @@ static int open_path(const struct squall_context *ctx, const char *path, squall_
         return sq_zarr_dataset_open(ctx, path, ret, err);
     if (sq_hdf5_is_file(path))
         return sq_hdf5_dataset_open(ctx, path, ret, err);
+    if (sq_netcdf3_is_file(path))
+        return sq_netcdf3_dataset_open(ctx, path, ret, err);
     int status = sq_grib_dataset_open(ctx, path, &path, 1, ret, err);
     return status == SQUALL_ENOTFOUND ? no_field(path, err) : status;
 }

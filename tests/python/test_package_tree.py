@@ -140,7 +140,7 @@ def test_what_is_not_there_is_told(tmp_path):
     error = caught.value
     assert isinstance(error, squall.Error) and error.status is squall.Status.ENOTFOUND and error.path == str(tmp_path / "nothing.zarr")
     (tmp_path / "text").write_text("hello, world")
-    with pytest.raises(squall.Error, match="neither a Zarr store nor a GRIB file") as caught:
+    with pytest.raises(squall.Error, match="neither a Zarr store nor an HDF5, NetCDF-3 or GRIB file") as caught:
         squall.open(tmp_path / "text")
     assert caught.value.status is squall.Status.EUNSUPPORTED
     with pytest.raises(FileNotFoundError):

@@ -83,7 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(status == 0 || err.message[0]);
     require(status == 0 || status == SQUALL_ECORRUPT || status == SQUALL_EUNSUPPORTED || status == SQUALL_ENOMEM);
     if (!sq_type_is_variable(target->type)) {
-        int range_status = sq_codec_decode_range(chain, scratch, data + 1, size - 1, bytes, bytes / 3, sizeof part, part, &range_err);
+        const struct sq_codec_input input = {.bytes = data + 1, .size_bytes = size - 1};
+        const struct sq_codec_range range = {.chunk_bytes = bytes, .from_bytes = bytes / 3, .count_bytes = sizeof part};
+        int range_status = sq_codec_decode_range(chain, scratch, 1, &input, &range, part, NULL, &range_err);
         require(status != 0 || (range_status == 0 && memcmp(part, chunk + bytes / 3, sizeof part) == 0));
     } else if (status == 0) {
         sq_bytes_free((void *)chunk, CELLS);

@@ -1,8 +1,8 @@
 /*
  * Blosc: settings and decoding. Blocks of zstd, LZ4 and zlib are decoded here, each unshuffled straight into the destination, several
- * at a time where there are threads, and only those that a range touches; what is rare (BloscLZ, Snappy) goes to libblosc,
- * after the header has been checked. Nothing in the header is believed: sizes and offsets are checked against the bytes before
- * they are used.
+ * at a time where there are threads, and only those that a range touches; where the chunk is not in memory, each is fetched when its
+ * turn comes. What is rare (BloscLZ, Snappy) goes to libblosc, after the header has been checked. Nothing in the header is believed:
+ * sizes and offsets are checked against the bytes before they are used.
  */
 #include "codec/blosc.h"
 #include "base/error_internal.h"
@@ -48,16 +48,32 @@ static int damaged(struct squall_error *err, const char *what)
     return sq_error(err, SQUALL_ECORRUPT, "blosc: %s; the chunk is damaged", what);
 }
 
-static int read_header(const uint8_t *src, size_t src_size, struct header *ret, struct squall_error *err)
+/* size_bytes of what is stored, from byte `at` on: where they are in memory already, or fetched into the buffer. */
+static int take(const struct sq_codec_input *input, size_t at, size_t size_bytes, struct sq_codec_buffer *buffer, const uint8_t **ret,
+                struct squall_error *err)
 {
-    if (src_size < SQ_BLOSC_HEADER_BYTES)
-        return sq_error(err, SQUALL_ECORRUPT, "blosc: %zu bytes are less than a header; the chunk is truncated", src_size);
+    if (!input->fetch) {
+        *ret = input->bytes + at;
+        return 0;
+    }
+    SQ_TRY(sq_codec_reserve(buffer, size_bytes, err));
+    SQ_TRY(input->fetch(input->user, at, buffer->data, size_bytes, err));
+    *ret = buffer->data;
+    return 0;
+}
+
+static int read_header(const struct sq_codec_input *input, struct sq_codec_scratch *scratch, struct header *ret, struct squall_error *err)
+{
+    const uint8_t *src;
+    if (input->size_bytes < SQ_BLOSC_HEADER_BYTES)
+        return sq_error(err, SQUALL_ECORRUPT, "blosc: %zu bytes are less than a header; the chunk is truncated", input->size_bytes);
+    SQ_TRY(take(input, 0, SQ_BLOSC_HEADER_BYTES, &scratch->stored, &src, err));
     struct header h = {src[0], src[2], src[3], sq_get_u32(src + 4), sq_get_u32(src + 8), sq_get_u32(src + 12)};
     if (h.version != SQ_BLOSC_VERSION)
         return sq_error(err, SQUALL_EUNSUPPORTED, "blosc: format version %u, not %d", h.version, SQ_BLOSC_VERSION);
-    if (h.chunk_bytes != src_size)
+    if (h.chunk_bytes != input->size_bytes)
         return sq_error(err, SQUALL_ECORRUPT, "blosc: the header says %u bytes, the chunk has %zu; it is truncated or damaged",
-                        h.chunk_bytes, src_size);
+                        h.chunk_bytes, input->size_bytes);
     bool has_blocks = !(h.flags & SQ_BLOSC_COPIED) && h.decoded_bytes > 0;
     if (h.decoded_bytes > SQ_BLOSC_CHUNK_BYTES_MAX || h.typesize == 0 ||
         (has_blocks && (h.block_bytes == 0 || h.block_bytes > h.decoded_bytes)))
@@ -104,7 +120,7 @@ static int decode_streams(const struct tools *tools, const uint8_t *src, size_t 
         src += 4;
         left -= 4;
         if (stored > left)
-            return damaged(err, "a stream ends beyond the chunk");
+            return damaged(err, "a stream ends beyond its block");
         if (stored == each)
             memcpy(dst, src, each);
         else if (!decode_stream(tools, src, stored, dst, each))
@@ -116,17 +132,19 @@ static int decode_streams(const struct tools *tools, const uint8_t *src, size_t 
     return 0;
 }
 
-/* A chunk in blocks, about to be decoded: all of it, or the bytes from `from` to `end`, which go to dst. */
+/* A chunk about to be decoded: its bytes from `from` to `end`, which go to dst. */
 struct decoding {
     struct header h;
-    const uint8_t *src;
+    const struct sq_codec_input *input;
     uint8_t *dst;
     size_t from, end, first_block, block_count;
-    bool bytes_shuffled, bits_shuffled;
+    const uint8_t *starts; /* of blocks, from first_block on */
+    bool bytes_shuffled, bits_shuffled, stays_shuffled;
     struct sq_codec_scratch *scratch;
 };
 
-static int begin(struct decoding *d, struct squall_error *err)
+/* Which blocks are touched, and where these, and what follows them, begin. */
+static int begin(struct decoding *d, size_t *ret_touched, struct squall_error *err)
 {
     const struct header *h = &d->h;
     d->block_count = (h->decoded_bytes + (size_t)h->block_bytes - 1) / h->block_bytes;
@@ -134,7 +152,10 @@ static int begin(struct decoding *d, struct squall_error *err)
         return damaged(err, "it has no room for the table of its blocks");
     d->bytes_shuffled = (h->flags & SQ_BLOSC_SHUFFLED) && h->typesize > 1;
     d->bits_shuffled = !d->bytes_shuffled && (h->flags & SQ_BLOSC_BITSHUFFLED);
-    return 0;
+    d->first_block = d->from / h->block_bytes;
+    *ret_touched = (d->end - 1) / h->block_bytes - d->first_block + 1;
+    size_t listed = *ret_touched + (d->first_block + *ret_touched < d->block_count);
+    return take(d->input, SQ_BLOSC_HEADER_BYTES + 4 * d->first_block, 4 * listed, &d->scratch->index, &d->starts, err);
 }
 
 static int take_tools(const struct decoding *d, struct sq_codec_scratch *scratch, struct tools *ret, struct squall_error *err)
@@ -147,19 +168,38 @@ static int take_tools(const struct decoding *d, struct sq_codec_scratch *scratch
     return 0;
 }
 
-/* Block `index` → size bytes at `to`. */
-static int decode_block_to(const struct decoding *d, const struct tools *tools, struct sq_codec_scratch *scratch, size_t index, uint8_t *to,
-                           size_t size, struct squall_error *err)
+/* Where block `index`, which decodes to `most` bytes at most and its streams' lengths, is stored. */
+static int find_block(const struct decoding *d, size_t index, size_t most, size_t *ret_at, size_t *ret_size, struct squall_error *err)
 {
     const struct header *h = &d->h;
-    size_t at = sq_get_u32(d->src + SQ_BLOSC_HEADER_BYTES + 4 * index);
+    const uint8_t *start = d->starts + 4 * (index - d->first_block);
+    size_t at = sq_get_u32(start), next = index + 1 < d->block_count ? sq_get_u32(start + 4) : h->chunk_bytes;
     if (at < SQ_BLOSC_HEADER_BYTES + 4 * d->block_count || at > h->chunk_bytes)
         return damaged(err, "a block begins outside the chunk");
+    if (next <= at || next > h->chunk_bytes) /* c-blosc with threads puts blocks where they come */
+        next = h->chunk_bytes;
+    *ret_at = at;
+    *ret_size = next - at < most ? next - at : most;
+    return 0;
+}
+
+/* Block `index` → size bytes at `to`. */
+static int decode_block_to(const struct decoding *d, struct sq_codec_scratch *scratch, size_t index, uint8_t *to, size_t size,
+                           struct squall_error *err)
+{
+    const struct header *h = &d->h;
+    const uint8_t *stored;
+    struct tools tools;
+    size_t at = 0, stored_size = 0;
     unsigned streams = size == h->block_bytes && !(h->flags & SQ_BLOSC_NOT_SPLIT) ? h->typesize : 1;
-    bool unshuffle = d->bytes_shuffled || (d->bits_shuffled && size >= h->typesize);
+    SQ_TRY(take_tools(d, scratch, &tools, err));
+    SQ_TRY(find_block(d, index, size + 4 * (size_t)streams, &at, &stored_size, err));
+    SQ_TRY(take(d->input, at, stored_size, &scratch->stored, &stored, err));
+    bool unshuffle = (d->bytes_shuffled && !d->stays_shuffled) || (d->bits_shuffled && size >= h->typesize);
     if (!unshuffle)
-        return decode_streams(tools, d->src + at, h->chunk_bytes - at, streams, to, size, err);
-    SQ_TRY(decode_streams(tools, d->src + at, h->chunk_bytes - at, streams, scratch->block.data, size, err));
+        return decode_streams(&tools, stored, stored_size, streams, to, size, err);
+    SQ_TRY(sq_codec_reserve(&scratch->block, size, err));
+    SQ_TRY(decode_streams(&tools, stored, stored_size, streams, scratch->block.data, size, err));
     if (d->bytes_shuffled)
         sq_unshuffle(h->typesize, size, scratch->block.data, to);
     else
@@ -167,37 +207,35 @@ static int decode_block_to(const struct decoding *d, const struct tools *tools, 
     return 0;
 }
 
-/* What of block `index` is wanted. */
+/* What of a block is wanted. */
 static int decode_block(void *user, size_t index, unsigned worker, struct squall_error *err)
 {
     const struct decoding *d = user;
     struct sq_codec_scratch *scratch = sq_codec_worker_scratch(d->scratch, worker);
-    struct tools tools;
-    SQ_TRY(take_tools(d, scratch, &tools, err));
     index += d->first_block;
     size_t begin_at = index * d->h.block_bytes, size = d->h.decoded_bytes - begin_at;
     if (size > d->h.block_bytes)
         size = d->h.block_bytes;
     if (begin_at >= d->from && begin_at + size <= d->end)
-        return decode_block_to(d, &tools, scratch, index, d->dst + (begin_at - d->from), size, err);
-    SQ_TRY(decode_block_to(d, &tools, scratch, index, d->scratch->whole.data, size, err));
+        return decode_block_to(d, scratch, index, d->dst + (begin_at - d->from), size, err);
+    SQ_TRY(sq_codec_reserve(&scratch->whole, size, err));
+    SQ_TRY(decode_block_to(d, scratch, index, scratch->whole.data, size, err));
     size_t from = begin_at < d->from ? d->from : begin_at;
     size_t end = begin_at + size < d->end ? begin_at + size : d->end;
-    memcpy(d->dst + (from - d->from), d->scratch->whole.data + (from - begin_at), end - from);
+    memcpy(d->dst + (from - d->from), scratch->whole.data + (from - begin_at), end - from);
     return 0;
 }
 
-static int decode_blocks(struct decoding *d, unsigned threads, size_t count, struct squall_error *err)
+static int decode_blocks(struct decoding *d, unsigned threads, struct squall_error *err)
 {
-    bool shuffled = d->bytes_shuffled || d->bits_shuffled;
-    if (threads > count)
-        threads = (unsigned)count;
+    size_t touched = 0;
+    SQ_TRY(begin(d, &touched, err));
+    if (threads > touched)
+        threads = (unsigned)touched;
     if (threads == 0)
         threads = 1;
     SQ_TRY(sq_codec_helpers_ready(d->scratch, threads, err));
-    for (unsigned i = 0; i < threads && shuffled; i++)
-        SQ_TRY(sq_codec_reserve(&sq_codec_worker_scratch(d->scratch, i)->block, d->h.block_bytes, err));
-    return sq_parallel(threads, count, decode_block, d, err);
+    return sq_parallel(threads, touched, decode_block, d, err);
 }
 
 static int decode_by_libblosc(const struct header *h, const uint8_t *src, uint8_t *dst, struct squall_error *err)
@@ -212,65 +250,73 @@ static int decode_by_libblosc(const struct header *h, const uint8_t *src, uint8_
     return 0;
 }
 
-/* The header → whether the chunk is decoded by ours; else (*ret_done) what there was to do for bytes [from, end) has been done. */
-static int decode_simple(struct decoding *d, size_t src_size, bool *ret_done, struct squall_error *err)
+static int decode_rare(const struct decoding *d, struct squall_error *err)
 {
-    enum sq_blosc_format format = (enum sq_blosc_format)(d->h.flags >> 5);
-    *ret_done = true;
-    if (d->h.flags & SQ_BLOSC_COPIED) {
-        if (d->h.decoded_bytes != src_size - SQ_BLOSC_HEADER_BYTES)
-            return damaged(err, "the header's sizes contradict each other");
-        memcpy(d->dst, d->src + SQ_BLOSC_HEADER_BYTES + d->from, d->end - d->from);
-        return 0;
-    }
-    *ret_done = d->h.decoded_bytes == 0;
-    if (*ret_done || format == SQ_BLOSC_ZSTD || format == SQ_BLOSC_LZ4 || format == SQ_BLOSC_ZLIB)
-        return 0;
-    *ret_done = true;
+    const uint8_t *src;
+    SQ_TRY(take(d->input, 0, d->input->size_bytes, &d->scratch->stored, &src, err));
     if (d->from == 0 && d->end == d->h.decoded_bytes)
-        return decode_by_libblosc(&d->h, d->src, d->dst, err);
+        return decode_by_libblosc(&d->h, src, d->dst, err);
     SQ_TRY(sq_codec_reserve(&d->scratch->whole, d->h.decoded_bytes, err));
-    SQ_TRY(decode_by_libblosc(&d->h, d->src, d->scratch->whole.data, err));
+    SQ_TRY(decode_by_libblosc(&d->h, src, d->scratch->whole.data, err));
     memcpy(d->dst, d->scratch->whole.data + d->from, d->end - d->from);
     return 0;
+}
+
+/* No blocks: the bytes themselves. */
+static int copy(const struct decoding *d, struct squall_error *err)
+{
+    if (d->h.decoded_bytes != d->input->size_bytes - SQ_BLOSC_HEADER_BYTES)
+        return damaged(err, "the header's sizes contradict each other");
+    if (d->input->fetch)
+        return d->input->fetch(d->input->user, SQ_BLOSC_HEADER_BYTES + d->from, d->dst, d->end - d->from, err);
+    memcpy(d->dst, d->input->bytes + SQ_BLOSC_HEADER_BYTES + d->from, d->end - d->from);
+    return 0;
+}
+
+static int decode_wanted(struct decoding *d, unsigned threads, struct squall_error *err)
+{
+    enum sq_blosc_format format = (enum sq_blosc_format)(d->h.flags >> 5);
+    if (d->h.flags & SQ_BLOSC_COPIED)
+        return copy(d, err);
+    if (d->from == d->end)
+        return 0;
+    return format == SQ_BLOSC_ZSTD || format == SQ_BLOSC_LZ4 || format == SQ_BLOSC_ZLIB ? decode_blocks(d, threads, err)
+                                                                                        : decode_rare(d, err);
 }
 
 static int decode(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                   uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
     (void)stage;
-    struct decoding d = {.src = src, .dst = dst, .scratch = scratch};
-    bool is_done;
-    SQ_TRY(read_header(src, src_size, &d.h, err));
+    const struct sq_codec_input input = {.bytes = src, .size_bytes = src_size};
+    struct decoding d = {.input = &input, .dst = dst, .scratch = scratch};
+    SQ_TRY(read_header(&input, scratch, &d.h, err));
     if (d.h.decoded_bytes > capacity)
         return SQ_STAGE_NO_ROOM;
     d.end = d.h.decoded_bytes;
-    SQ_TRY(decode_simple(&d, src_size, &is_done, err));
-    if (!is_done) {
-        SQ_TRY(begin(&d, err));
-        SQ_TRY(decode_blocks(&d, threads, d.block_count, err));
-    }
+    SQ_TRY(decode_wanted(&d, threads, err));
     *ret_size = d.h.decoded_bytes;
     return 0;
 }
 
-static int decode_range(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size,
-                        size_t chunk_bytes, size_t from_bytes, size_t count_bytes, uint8_t *dst, struct squall_error *err)
+static int decode_range(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads,
+                        const struct sq_codec_input *input, const struct sq_codec_range *range, uint8_t *dst,
+                        struct sq_shuffle_layout *ret_layout, struct squall_error *err)
 {
     (void)stage;
-    struct decoding d = {.src = src, .dst = dst, .scratch = scratch, .from = from_bytes, .end = from_bytes + count_bytes};
-    bool is_done;
-    SQ_TRY(read_header(src, src_size, &d.h, err));
-    if (d.h.decoded_bytes != chunk_bytes)
+    struct decoding d = {.input = input, .dst = dst, .scratch = scratch, .stays_shuffled = ret_layout};
+    SQ_TRY(read_header(input, scratch, &d.h, err));
+    if (d.h.decoded_bytes != range->chunk_bytes)
         return sq_error(err, SQUALL_ECORRUPT, "blosc: the chunk decodes to %u bytes, the array's have %zu; %s", d.h.decoded_bytes,
-                        chunk_bytes, "the file is damaged or from another array");
-    SQ_TRY(decode_simple(&d, src_size, &is_done, err));
-    if (is_done || count_bytes == 0)
-        return 0;
-    SQ_TRY(begin(&d, err));
-    SQ_TRY(sq_codec_reserve(&scratch->whole, d.h.block_bytes, err));
-    d.first_block = from_bytes / d.h.block_bytes;
-    return decode_blocks(&d, 1, (d.end - 1) / d.h.block_bytes - d.first_block + 1, err);
+                        range->chunk_bytes, "the file is damaged or from another array");
+    d.from = range->from_bytes;
+    d.end = range->from_bytes + range->count_bytes;
+    SQ_TRY(decode_wanted(&d, threads, err));
+    if (ret_layout && d.bytes_shuffled)
+        *ret_layout = (struct sq_shuffle_layout){.block_bytes = d.h.block_bytes, .width = d.h.typesize};
+    else if (ret_layout)
+        *ret_layout = (struct sq_shuffle_layout){.block_bytes = range->chunk_bytes, .width = 1};
+    return 0;
 }
 
 static size_t bound(const struct sq_stage *stage, size_t src_size)

@@ -244,28 +244,33 @@ bool sq_codec_chain_has_range(const struct sq_codec_chain *chain)
     return sq_codec_chain_is_plain(chain) || range_stage(chain);
 }
 
-int sq_codec_decode_range(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size,
-                          size_t chunk_bytes, size_t from_bytes, size_t count_bytes, void *dst, struct squall_error *err)
+int sq_codec_decode_range(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, unsigned threads,
+                          const struct sq_codec_input *input, const struct sq_codec_range *range, void *dst,
+                          struct sq_shuffle_layout *ret_layout, struct squall_error *err)
 {
     size_t end;
     const struct sq_stage *stage = range_stage(chain);
-    if (!sq_add_size(from_bytes, count_bytes, &end) || end > chunk_bytes)
-        return sq_error(err, SQUALL_EINVAL, "%zu bytes from %zu of a chunk of %zu", count_bytes, from_bytes, chunk_bytes);
+    if (!sq_add_size(range->from_bytes, range->count_bytes, &end) || end > range->chunk_bytes)
+        return sq_error(err, SQUALL_EINVAL, "%zu bytes from %zu of a chunk of %zu", range->count_bytes, range->from_bytes,
+                        range->chunk_bytes);
     if (sq_type_is_variable(chain->dtype.type))
         return sq_error(err, SQUALL_EINVAL, "a part of a chunk of elements with variable length");
-    SQ_TRY(check_size(chain, chunk_bytes, err));
+    SQ_TRY(check_size(chain, range->chunk_bytes, err));
     if (stage)
-        return stage->ops->decode_range(stage, scratch, src, src_size, chunk_bytes, from_bytes, count_bytes, dst, err);
-    const uint8_t *bytes = src;
+        return stage->ops->decode_range(stage, scratch, threads, input, range, dst, ret_layout, err);
+    const uint8_t *bytes = input->bytes;
+    assert(bytes);
     if (sq_codec_chain_is_plain(chain)) {
-        if (src_size != chunk_bytes)
-            return wrong_size("bytes", src_size, chunk_bytes, err);
+        if (input->size_bytes != range->chunk_bytes)
+            return wrong_size("bytes", input->size_bytes, range->chunk_bytes, err);
     } else {
-        SQ_TRY(sq_codec_reserve(&scratch->whole, chunk_bytes, err));
-        SQ_TRY(sq_codec_decode(chain, scratch, 1, src, src_size, scratch->whole.data, chunk_bytes, err));
+        SQ_TRY(sq_codec_reserve(&scratch->whole, range->chunk_bytes, err));
+        SQ_TRY(sq_codec_decode(chain, scratch, threads, bytes, input->size_bytes, scratch->whole.data, range->chunk_bytes, err));
         bytes = scratch->whole.data;
     }
-    memcpy(dst, bytes + from_bytes, count_bytes);
+    memcpy(dst, bytes + range->from_bytes, range->count_bytes);
+    if (ret_layout)
+        *ret_layout = (struct sq_shuffle_layout){.block_bytes = range->chunk_bytes, .width = 1};
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "array/dtype.h"
 #include "base/json.h"
+#include "codec/shuffle.h"
 #include "squall/array.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -94,11 +95,30 @@ void sq_codec_scratch_free(struct sq_codec_scratch *scratch);
 int sq_codec_decode(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, unsigned threads, const void *src,
                     size_t src_size, void *dst, size_t dst_size, struct squall_error *err) SQUALL_CHECK;
 
-/* Can a part of a chunk be decoded for less than the whole? */
+/* What is stored of a chunk: in memory, or fetched part by part while it is decoded. */
+struct sq_codec_input {
+    size_t size_bytes;
+    const uint8_t *bytes; /* where fetch is NULL; else several threads may call that at a time */
+    int (*fetch)(void *user, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err);
+    void *user;
+};
+
+/* Which bytes of a decoded chunk are wanted. */
+struct sq_codec_range {
+    size_t chunk_bytes, from_bytes, count_bytes;
+};
+
+/* Can a part of a chunk be decoded for less than the whole, and from parts of what is stored? */
 bool sq_codec_chain_has_range(const struct sq_codec_chain *chain);
-/* The bytes [from_bytes, from_bytes + count_bytes) of a chunk that decodes to chunk_bytes. Of any chain; errors as above. */
-int sq_codec_decode_range(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const void *src, size_t src_size,
-                          size_t chunk_bytes, size_t from_bytes, size_t count_bytes, void *dst, struct squall_error *err) SQUALL_CHECK;
+/*
+ * A range of a chunk. Of any chain, where the input is in memory; errors and threads as above.
+ *
+ * ret_layout  NULL, or (where the range is the whole chunk) that elements may stay shuffled at dst: *ret_layout says how they lie, and
+ *             sq_unshuffle_part takes out what is wanted of them
+ */
+int sq_codec_decode_range(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, unsigned threads,
+                          const struct sq_codec_input *input, const struct sq_codec_range *range, void *dst,
+                          struct sq_shuffle_layout *ret_layout, struct squall_error *err) SQUALL_CHECK;
 
 /*
  * At most this many bytes come out of encoding src_size bytes. Variable length: src_size counts what vlen-utf8 and vlen-bytes make of

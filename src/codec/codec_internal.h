@@ -84,9 +84,10 @@ struct sq_stage_ops {
     size_t (*measure)(const struct sq_stage *stage, const uint8_t *src, size_t src_size); /* bound of these data */
     int (*encode)(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src, size_t src_size,
                   uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err);
-    /* See sq_codec_decode_range; NULL: only the whole. src decodes to chunk_bytes. */
-    int (*decode_range)(const struct sq_stage *stage, struct sq_codec_scratch *scratch, const uint8_t *src, size_t src_size,
-                        size_t chunk_bytes, size_t from_bytes, size_t count_bytes, uint8_t *dst, struct squall_error *err);
+    /* See sq_codec_decode_range; NULL: only the whole, from memory. */
+    int (*decode_range)(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads,
+                        const struct sq_codec_input *input, const struct sq_codec_range *range, uint8_t *dst,
+                        struct sq_shuffle_layout *ret_layout, struct squall_error *err);
 };
 
 /* Of a codec whose settings change what values mean: one that is not known is refused. known: ended by NULL. */
@@ -117,7 +118,8 @@ struct sq_codec_scratch {
     struct sq_codec_buffer whole;      /* a chunk of which a part is wanted */
     struct sq_codec_buffer block;      /* Blosc: a block, shuffled. Shards: an inner chunk */
     struct sq_codec_buffer slots;      /* Blosc: blocks that wait for their place. Shards: inner chunks that do */
-    struct sq_codec_buffer index;      /* Shards: where inner chunks lie */
+    struct sq_codec_buffer index;      /* where inner chunks, or blocks, lie */
+    struct sq_codec_buffer stored;     /* Blosc: a block, as it was fetched */
     struct sq_codec_scratch *inner;    /* for the chain within a stage: shards */
     struct sq_codec_scratch **helpers; /* for the other threads of one call */
     size_t helper_count, helper_capacity;

@@ -16,8 +16,8 @@ void sq_codec_scratch_free(struct sq_codec_scratch *scratch)
     ZSTD_freeDCtx(scratch->zstd_decoder);
     libdeflate_free_compressor(scratch->deflater);
     libdeflate_free_decompressor(scratch->inflater);
-    struct sq_codec_buffer *buffers[] = {&scratch->between[0], &scratch->between[1], &scratch->whole,
-                                         &scratch->block,      &scratch->slots,      &scratch->index};
+    struct sq_codec_buffer *buffers[] = {&scratch->between[0], &scratch->between[1], &scratch->whole, &scratch->block,
+                                         &scratch->slots,      &scratch->index,      &scratch->stored};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         sq_pages_free(buffers[i]->data, buffers[i]->capacity);
     for (size_t i = 0; i < scratch->helper_count; i++)

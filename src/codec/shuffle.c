@@ -30,6 +30,35 @@ void sq_unshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *
     memcpy(dst + elements * width, src + elements * width, size_bytes - elements * width);
 }
 
+/* The same of one block, [from, end) of its size_bytes. */
+static void unshuffle_part_of_block(size_t width, size_t size_bytes, const uint8_t *src, size_t from, size_t end, uint8_t *dst)
+{
+    const size_t elements = size_bytes / width, shuffled = elements * width;
+    size_t element = from / width, b = from % width, at = from;
+    for (; at < end && at < shuffled; at++) {
+        *dst++ = src[b * elements + element];
+        if (++b == width) {
+            b = 0;
+            element++;
+        }
+    }
+    memcpy(dst, src + at, end - at);
+}
+
+void sq_unshuffle_part(const struct sq_shuffle_layout *layout, size_t size_bytes, const uint8_t *src, size_t from, size_t count_bytes,
+                       uint8_t *dst)
+{
+    while (count_bytes > 0) {
+        const size_t begin = from - from % layout->block_bytes, left = size_bytes - begin;
+        const size_t block = left < layout->block_bytes ? left : layout->block_bytes, within = from - begin;
+        const size_t count = count_bytes < block - within ? count_bytes : block - within;
+        unshuffle_part_of_block(layout->width, block, src + begin, within, within + count, dst);
+        from += count;
+        dst += count;
+        count_bytes -= count;
+    }
+}
+
 /* Byte k of the result holds bit k of each of the eight bytes: an 8 × 8 bit matrix transposed in three steps of swaps. */
 static uint64_t transpose_bits(uint64_t x)
 {

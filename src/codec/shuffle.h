@@ -15,6 +15,15 @@ void sq_unshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *
 void sq_bitshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *dst);
 void sq_bitunshuffle(size_t width, size_t size_bytes, const uint8_t *src, uint8_t *dst);
 
+/* Bytes in blocks (the last one may be shorter), the elements of each shuffled by itself; width 1: all bytes are where they belong. */
+struct sq_shuffle_layout {
+    size_t block_bytes, width;
+};
+
+/* The count_bytes from byte `from` on of what src holds shuffled, size_bytes in all. For few bytes: each costs as much as many do in sq_unshuffle. */
+void sq_unshuffle_part(const struct sq_shuffle_layout *layout, size_t size_bytes, const uint8_t *src, size_t from, size_t count_bytes,
+                       uint8_t *dst);
+
 /*
  * Variants for AVX2, for the functions above: they do as many of the `elements` as they can, return how many, and leave the
  * rest. Plane b of dst (or src) begins at b × elements, a row of bits at its number × elements / 8. Byte shuffle is for the widths 2, 4, 8

@@ -50,9 +50,9 @@ struct sq_array_ops {
      */
     int (*decode)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
                   size_t size, void *dst, size_t dst_size, struct squall_error *err);
-    /* The bytes [from_bytes, from_bytes + count_bytes) of a chunk alone; only where has_range is set. */
-    int (*decode_range)(const struct squall_array *a, void *scratch, const void *bytes, size_t size, size_t chunk_bytes, size_t from_bytes,
-                        size_t count_bytes, void *dst, struct squall_error *err);
+    /* A range of a chunk, from a file's parts as they are needed, as sq_codec_decode_range; only where has_range is set. */
+    int (*decode_range)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_codec_input *input,
+                        const struct sq_codec_range *range, void *dst, struct sq_shuffle_layout *ret_layout, struct squall_error *err);
     /* Of arrays with shards: a stored index → offset and size of each inner chunk, as sq_codec_shard_index. */
     int (*read_index)(const struct squall_array *a, void *scratch, const void *stored, uint64_t shard_bytes, uint64_t *ret,
                       struct squall_error *err);

@@ -16,6 +16,7 @@
 #include "sys/pool.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Stored bytes are read in pieces that stay in the processor's own cache until they are scattered. */
@@ -24,8 +25,12 @@ enum { PIECE_BYTES = 256 << 10 };
 enum { GAP_BYTES = 8 << 10 };
 /* What one thread fetches of a large chunk at a time. */
 enum { FETCH_BYTES = 512 << 10 };
+/* Less is fetched at once, even where a decoder could do with parts. */
+enum { PARTS_FROM_BYTES = 256 << 10 };
 /* A box that is at most this part of its chunk is likely to have neighbours that are read next. */
 enum { SMALL_PART = 4 };
+/* At most this part of a chunk's elements are sooner found one by one than all are unshuffled. */
+enum { FEW_PART = 256 };
 
 double sq_reading_clock(const struct sq_reading *r)
 {
@@ -372,10 +377,60 @@ static const void *fetch_whole(const struct sq_passage *p, const void *stored, i
     return *ret_status ? NULL : raw;
 }
 
+/* For a decoder that fetches what it needs, on each of its threads. */
+struct parts {
+    const struct sq_passage *passage;
+    atomic_ullong bytes, fetch_ns;
+    atomic_bool failed;
+};
+
+static int fetch_part(void *user, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err)
+{
+    struct parts *parts = user;
+    double begin = sq_reading_clock(parts->passage->reading);
+    int status = read_stored(parts->passage, at, dst, size_bytes, err);
+    parts->bytes += size_bytes;
+    if (parts->passage->reading->timed)
+        parts->fetch_ns += (unsigned long long)((sq_reading_clock(parts->passage->reading) - begin) * 1e9);
+    if (status)
+        parts->failed = true;
+    return status;
+}
+
+/* ret_layout: as sq_codec_decode_range has it. */
+static int decode_range(struct sq_passage *p, const void *stored, const struct sq_codec_range *range, void *dst,
+                        struct sq_shuffle_layout *ret_layout, struct squall_error *err)
+{
+    const struct squall_array *a = p->reading->array;
+    struct parts parts = {.passage = p};
+    struct sq_codec_input input = {.size_bytes = (size_t)p->where.size_bytes};
+    int status;
+    if (stored || p->where.packed.size_bytes || input.size_bytes < PARTS_FROM_BYTES) {
+        input.bytes = fetch_whole(p, stored, &status, err);
+        if (!input.bytes)
+            return status;
+    } else {
+        input.fetch = fetch_part;
+        input.user = &parts;
+    }
+    const size_t worth = 1 + range->count_bytes / SQ_BYTES_WORTH_A_THREAD;
+    const unsigned threads = p->threads < worth ? p->threads : (unsigned)worth;
+    double begin = sq_reading_clock(p->reading);
+    status = a->ops->decode_range(a, p->worker->scratch, threads, &input, range, dst, ret_layout, err);
+    double fetch_seconds = (double)parts.fetch_ns / 1e9 / threads;
+    p->worker->speed.bytes += parts.bytes;
+    p->worker->speed.read_seconds += fetch_seconds;
+    p->worker->speed.decode_seconds += sq_reading_clock(p->reading) - begin - fetch_seconds;
+    return status && !parts.failed ? sq_error_within(err, status, "%s", sq_passage_source_name(p)) : status;
+}
+
 static int decode(struct sq_passage *p, const void *stored, void *dst, struct squall_error *err)
 {
     const struct squall_array *a = p->reading->array;
+    const struct sq_codec_range all = {.chunk_bytes = p->chunk_bytes, .count_bytes = p->chunk_bytes};
     int status;
+    if (a->has_range)
+        return decode_range(p, stored, &all, dst, NULL, err);
     const void *raw = fetch_whole(p, stored, &status, err);
     if (!raw)
         return status;
@@ -412,22 +467,64 @@ static bool read_cached(const struct sq_passage *p)
 /* The box's part of the chunk alone, where the codecs can give it for less than the whole. */
 static int read_range(struct sq_passage *p, const void *stored, size_t span, struct squall_error *err)
 {
-    const struct squall_array *a = p->reading->array;
+    const struct sq_codec_range range = {.chunk_bytes = p->chunk_bytes, .from_bytes = p->offset, .count_bytes = span};
     const bool direct = p->one_run && span == p->box_bytes;
-    int status;
-    const void *raw = fetch_whole(p, stored, &status, err);
-    if (!raw)
-        return status;
     void *part = direct ? p->to : sq_worker_chunk(p->worker, span);
     if (!part)
         return sq_error_memory(err, span);
-    double begin = sq_reading_clock(p->reading);
-    status = a->ops->decode_range(a, p->worker->scratch, raw, (size_t)p->where.size_bytes, p->chunk_bytes, p->offset, span, part, err);
-    p->worker->speed.decode_seconds += sq_reading_clock(p->reading) - begin;
-    if (status)
-        return sq_error_within(err, status, "%s", sq_passage_source_name(p));
+    SQ_TRY(decode_range(p, stored, &range, part, NULL, err));
     if (!direct)
         scatter(p, part);
+    return 0;
+}
+
+/* A chunk whose elements may still be shuffled, as it is kept for boxes of few elements. */
+struct shuffled {
+    struct sq_shuffle_layout layout;
+    uint8_t bytes[];
+};
+
+/* The box's elements along dimensions from d on; the first lies at byte `at` of the chunk. */
+static void pick(const struct sq_passage *p, const struct shuffled *chunk, unsigned d, size_t at, uint8_t *to)
+{
+    const struct sq_reading *r = p->reading;
+    const unsigned rank = r->plan.rank;
+    const size_t one = r->element_bytes;
+    if (d == rank) {
+        sq_unshuffle_part(&chunk->layout, p->chunk_bytes, chunk->bytes, at, one, to);
+    } else if (d + 1 == rank && p->strides[d] == (int64_t)one && r->strides[d] == (int64_t)one) {
+        sq_unshuffle_part(&chunk->layout, p->chunk_bytes, chunk->bytes, at, (size_t)p->item.count[d] * one, to);
+    } else {
+        for (uint64_t i = 0; i < p->item.count[d]; i++)
+            pick(p, chunk, d + 1, at + (size_t)i * (size_t)p->strides[d], to + (int64_t)i * r->strides[d]);
+    }
+}
+
+/* Of the other elements of the chunk, which are kept for the next few, no more is done than must be. */
+static int read_few(struct sq_passage *p, const void *stored, struct squall_error *err)
+{
+    const struct squall_array *a = p->reading->array;
+    struct sq_chunk_cache *cache = a->dataset->ctx->cache;
+    const struct sq_codec_range all = {.chunk_bytes = p->chunk_bytes, .count_bytes = p->chunk_bytes};
+    const size_t size_bytes = sizeof(struct shuffled) + p->chunk_bytes;
+    const bool keep = is_worth_keeping(p);
+    if (keep && read_cached(p))
+        return 0;
+    struct sq_cache_key key = cache_key(p);
+    key.decoded_id = ~key.decoded_id; /* another thing than the chunk with its elements in place */
+    const struct shuffled *kept = keep ? sq_chunk_cache_pin(cache, &key, size_bytes) : NULL;
+    if (kept) {
+        pick(p, kept, 0, p->offset, p->to);
+        sq_chunk_cache_unpin(cache, kept);
+        return 0;
+    }
+    struct shuffled *chunk = sq_worker_chunk(p->worker, size_bytes);
+    if (!chunk)
+        return sq_error_memory(err, size_bytes);
+    SQ_TRY(decode_range(p, stored, &all, chunk->bytes, &chunk->layout, err));
+    pick(p, chunk, 0, p->offset, p->to);
+    if (keep)
+        sq_chunk_cache_give(cache, &key, size_bytes, &p->worker->chunk, &p->worker->chunk_capacity);
     return 0;
 }
 
@@ -475,6 +572,8 @@ static int read_encoded(struct sq_passage *p, const void *stored, struct squall_
         return decode(p, stored, p->to, err);
     if (a->has_range && span <= p->chunk_bytes / SMALL_PART)
         return read_range(p, stored, span, err);
+    if (a->has_range && p->box_bytes <= p->chunk_bytes / FEW_PART)
+        return read_few(p, stored, err);
     return read_through_buffer(p, stored, err);
 }
 

@@ -13,8 +13,6 @@
 #include "sys/pool.h"
 #include <inttypes.h>
 
-/* Decoding less than this is sooner done than another thread is awake. */
-enum { BYTES_WORTH_A_THREAD = 256 << 10 };
 /* A result of this size does not stay in any cache until somebody looks at it. */
 static const uint64_t BEYOND_CACHES_BYTES = UINT64_C(48) << 20;
 /* With fewer shards for each thread, the last ones would keep some waiting: then all threads work on one after the other. */
@@ -103,8 +101,8 @@ static unsigned choose_threads(struct sq_reading *r, unsigned threads)
     uint64_t work = box_bytes(a, r->plan.selection.count), decoded;
     if (!a->plain && sq_mul_u64(items, chunk_bytes, &decoded) && decoded > work) /* of each chunk all is decoded */
         work = decoded;
-    if (threads > work / BYTES_WORTH_A_THREAD + 1)
-        threads = (unsigned)(work / BYTES_WORTH_A_THREAD + 1);
+    if (threads > work / SQ_BYTES_WORTH_A_THREAD + 1)
+        threads = (unsigned)(work / SQ_BYTES_WORTH_A_THREAD + 1);
     if (chunk_bytes && threads > budget / 2 / chunk_bytes)
         threads = (unsigned)(budget / 2 / chunk_bytes);
     if (threads == 0)

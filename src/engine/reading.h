@@ -10,6 +10,9 @@
 #include "engine/scatter.h"
 #include "engine/worker.h"
 
+/* Decoding less than this is sooner done than another thread is awake. */
+enum { SQ_BYTES_WORTH_A_THREAD = 256 << 10 };
+
 struct sq_reading {
     struct squall_array *array;
     struct sq_plan plan; /* over chunks that lie for themselves, or shards */

@@ -123,11 +123,11 @@ static int decode(const struct squall_array *a, void *scratch, unsigned threads,
     return sq_codec_decode(codecs, scratch, threads, bytes, size, dst, dst_size, err);
 }
 
-static int decode_range(const struct squall_array *a, void *scratch, const void *bytes, size_t size, size_t chunk_bytes, size_t from_bytes,
-                        size_t count_bytes, void *dst, struct squall_error *err)
+static int decode_range(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_codec_input *input,
+                        const struct sq_codec_range *range, void *dst, struct sq_shuffle_layout *ret_layout, struct squall_error *err)
 {
     const struct sq_codec_chain *codecs = a->shard ? a->shard->inner : zarr_array(a)->description->codecs;
-    return sq_codec_decode_range(codecs, scratch, bytes, size, chunk_bytes, from_bytes, count_bytes, dst, err);
+    return sq_codec_decode_range(codecs, scratch, threads, input, range, dst, ret_layout, err);
 }
 
 static int read_index(const struct squall_array *a, void *scratch, const void *stored, uint64_t shard_bytes, uint64_t *ret,

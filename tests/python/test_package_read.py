@@ -1,6 +1,7 @@
 """The Python package reads: what numpy selects from an array in memory, squall selects from the same array in a store."""
 
 import math
+import os
 
 import numpy as np
 import pytest
@@ -126,6 +127,39 @@ def test_points_far_apart_are_read_by_chunk(tmp_path, monkeypatch):
     same(a.oindex[y, x[1], ::-2], values[np.ix_(y, x[1])][..., ::-2])
     mask = values > 0.97
     same(a[mask], values[mask])
+
+
+@pytest.mark.parametrize("shuffle", ["noshuffle", "shuffle", "bitshuffle"])
+@pytest.mark.parametrize("cname", ["zstd", "lz4", "blosclz"])
+def test_few_elements_of_a_large_blosc_chunk(cname, shuffle, tmp_path):
+    """What is kept of it for the next few elements does not outlive it."""
+    rng = np.random.default_rng(8)
+    values = rng.integers(0, 1 << 17, (50, 60, 70), dtype=np.int32)
+    codec = zarr.codecs.BloscCodec(cname=cname, shuffle=shuffle, typesize=4, blocksize=50000)
+    a = stored(tmp_path / "a.zarr", values, chunks=(50, 60, 60), compressors=codec)
+    file = tmp_path / "a.zarr" / "c" / "0" / "0" / "0"
+    assert file.stat().st_size > 1 << 18
+    keys = [
+        np.s_[:, 7, 59],
+        np.s_[::-3, 59, 0:5],
+        np.s_[:, :, 33],
+        np.s_[49, 59, 69],
+        np.s_[:],
+        np.s_[:, 31, 31:33],
+        np.s_[5:40:9, ::13, 1:60:17],
+    ]
+    for mtime, change in enumerate((0, 1)):
+        values += change
+        zarr.open_array(tmp_path / "a.zarr")[:] = values
+        os.utime(file, (mtime, mtime))
+        for key in keys + keys[::-1]:
+            same(a[key], values[key])
+    file.write_bytes(file.read_bytes()[:-1])
+    for key in keys:
+        if key != keys[3]:
+            with pytest.raises(squall.Error, match=r"^array a.zarr, chunk 0/0/0: \S*/c/0/0/0: blosc: .*truncated") as caught:
+                a[key]
+            assert str(caught.value).count("c/0/0/0") == 1
 
 
 KEYS = [(1, 2), (1, ...), (..., 2), ..., (), slice(0, 0), (slice(2), 2), [1, 0], (np.array(1), 0)]

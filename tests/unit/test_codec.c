@@ -102,6 +102,46 @@ static void check_decodes(const struct sq_codec_chain *chain, struct sq_codec_sc
     free(back);
 }
 
+struct stored {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+static int fetch(void *user, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err)
+{
+    const struct stored *stored = user;
+    (void)err;
+    assert_true(at <= stored->size && size_bytes <= stored->size - at);
+    if (size_bytes > 0)
+        memcpy(dst, stored->bytes + at, size_bytes);
+    return 0;
+}
+
+/* The range from a chunk in memory; where that can be had, also from fetched parts, and out of the whole while it is shuffled: all agree. */
+static int decode_range(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, const uint8_t *chunk, size_t chunk_size,
+                        size_t size, size_t from, size_t count, uint8_t *dst)
+{
+    struct stored stored = {chunk, chunk_size};
+    const struct sq_codec_input memory = {.bytes = chunk, .size_bytes = chunk_size};
+    const struct sq_codec_input parts = {.size_bytes = chunk_size, .fetch = fetch, .user = &stored};
+    const struct sq_codec_range range = {size, from, count}, all = {size, 0, size};
+    struct sq_shuffle_layout layout;
+    const unsigned threads = 1 + (unsigned)(random_bits() % 3);
+    int status = sq_codec_decode_range(chain, scratch, threads, &memory, &range, dst, NULL, NULL);
+    if (!sq_codec_chain_has_range(chain) || sq_codec_chain_is_plain(chain))
+        return status;
+    uint8_t *other = malloc(count + !count), *shuffled = malloc(size + !size);
+    assert_int_equal(sq_codec_decode_range(chain, scratch, threads, &parts, &range, other, NULL, NULL), status);
+    if (status == 0)
+        assert_memory_equal(other, dst, count);
+    if (status == 0 && sq_codec_decode_range(chain, scratch, threads, &parts, &all, shuffled, &layout, NULL) == 0) {
+        sq_unshuffle_part(&layout, size, shuffled, from, count, other);
+        assert_memory_equal(other, dst, count);
+    }
+    free(other), free(shuffled);
+    return status;
+}
+
 static const size_t sizes[] = {0,    1,     2,     15,    16,    17,     127,    128,    129,    255,    256,    1000,  2048,
                                4095, 32767, 32768, 65536, 65537, 100001, 131072, 262143, 262144, 262160, 524288, 700001};
 enum { SIZE_COUNT = sizeof sizes / sizeof *sizes };
@@ -333,14 +373,49 @@ static void ranges_and_threads_give_what_the_whole_has(void **state)
         for (unsigned i = 0; i < 20; i++) {
             size_t from = random_bits() % (size + 1), count = random_bits() % (size - from + 1);
             uint8_t *part = malloc(count + !count);
-            assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, (size_t)chunk_size, size, from, count, part, NULL), 0);
+            assert_int_equal(decode_range(chain, scratch, chunk, (size_t)chunk_size, size, from, count, part), 0);
             assert_memory_equal(part, bytes + from, count);
             free(part);
         }
-        assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, (size_t)chunk_size, size, size, 1, back, NULL), SQUALL_EINVAL);
-        assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, (size_t)chunk_size, size + 1, 0, 1, back, NULL), SQUALL_ECORRUPT);
+        assert_int_equal(decode_range(chain, scratch, chunk, (size_t)chunk_size, size, size, 1, back), SQUALL_EINVAL);
+        assert_int_equal(decode_range(chain, scratch, chunk, (size_t)chunk_size, size + 1, 0, 1, back), SQUALL_ECORRUPT);
         free(bytes), free(chunk), free(back);
     }
+    sq_codec_chain_free(chain);
+    sq_codec_scratch_free(scratch);
+}
+
+/* c-blosc with threads stores blocks in the order in which they come to be ready. */
+static void blocks_may_be_stored_in_any_order(void **state)
+{
+    (void)state;
+    enum { BYTES = 100000, BLOCKS = 6, FIRST = SQ_BLOSC_HEADER_BYTES + 4 * BLOCKS };
+    static const unsigned orders[][BLOCKS] = {{5, 4, 3, 2, 1, 0}, {2, 0, 5, 1, 4, 3}, {0, 2, 1, 3, 5, 4}};
+    struct sq_codec_scratch *scratch = sq_codec_scratch_new();
+    struct sq_codec_chain *chain = chain_of("blosc", SQUALL_UINT8);
+    uint8_t *bytes = make_bytes(HALF_NOISE, BYTES), *chunk = malloc(BYTES + BLOSC_MAX_OVERHEAD), *back = malloc(BYTES);
+    size_t size = (size_t)blosc_compress_ctx(5, 1, 4, BYTES, bytes, chunk, BYTES + BLOSC_MAX_OVERHEAD, "zstd", 17000, 1);
+    uint8_t *moved = malloc(size);
+    assert_int_equal((BYTES + sq_get_u32(chunk + 8) - 1) / sq_get_u32(chunk + 8), BLOCKS);
+    for (unsigned o = 0; o < sizeof orders / sizeof *orders; o++) {
+        size_t at = FIRST;
+        memcpy(moved, chunk, FIRST);
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            const unsigned block = orders[o][i];
+            const size_t start = sq_get_u32(chunk + SQ_BLOSC_HEADER_BYTES + 4 * (size_t)block);
+            const size_t end = block + 1 < BLOCKS ? sq_get_u32(chunk + SQ_BLOSC_HEADER_BYTES + 4 * (size_t)(block + 1)) : size;
+            memcpy(moved + at, chunk + start, end - start);
+            sq_put_u32(moved + SQ_BLOSC_HEADER_BYTES + 4 * (size_t)block, at);
+            at += end - start;
+        }
+        check_decodes(chain, scratch, moved, size, bytes, BYTES);
+        for (size_t from = 0; from < BYTES; from += 7001) {
+            size_t count = random_bits() % (BYTES - from);
+            assert_int_equal(decode_range(chain, scratch, moved, size, BYTES, from, count, back), 0);
+            assert_memory_equal(back, bytes + from, count);
+        }
+    }
+    free(bytes), free(chunk), free(moved), free(back);
     sq_codec_chain_free(chain);
     sq_codec_scratch_free(scratch);
 }
@@ -355,9 +430,9 @@ static void ranges_of_other_chains_are_parts_too(void **state)
         struct sq_codec_chain *chain = chain_of(specs[s], SQUALL_FLOAT32);
         size_t size;
         uint8_t *chunk = encoded(chain, scratch, 1, bytes, BYTES, &size);
-        assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, size, BYTES, 1234, 100, part, NULL), 0);
+        assert_int_equal(decode_range(chain, scratch, chunk, size, BYTES, 1234, 100, part), 0);
         assert_memory_equal(part, bytes + 1234, 100);
-        assert_int_equal(sq_codec_decode_range(chain, scratch, chunk, size - 1, BYTES, 1234, 100, part, NULL), SQUALL_ECORRUPT);
+        assert_int_equal(decode_range(chain, scratch, chunk, size - 1, BYTES, 1234, 100, part), SQUALL_ECORRUPT);
         free(chunk);
         sq_codec_chain_free(chain);
     }
@@ -653,7 +728,7 @@ static void flipped_bytes_do_no_harm(void **state)
             uint8_t old = chunk[at];
             chunk[at] = round % 3 == 0 ? 0xff : (uint8_t)random_bits();
             refused += sq_codec_decode(chain, scratch, 1 + round % 2, chunk, size, back, BYTES, NULL) != 0;
-            (void)!sq_codec_decode_range(chain, scratch, chunk, size, BYTES, 7000, 100, back, NULL);
+            (void)!decode_range(chain, scratch, chunk, size, BYTES, 7000, 100, back);
             chunk[at] = old;
         }
         check_decodes(chain, scratch, chunk, size, bytes, BYTES);
@@ -939,6 +1014,7 @@ int main(void)
         cmocka_unit_test(all_of_libblosc_is_read),
         cmocka_unit_test(greedy_search_is_read_by_libblosc_and_the_same_on_any_threads),
         cmocka_unit_test(ranges_and_threads_give_what_the_whole_has),
+        cmocka_unit_test(blocks_may_be_stored_in_any_order),
         cmocka_unit_test(ranges_of_other_chains_are_parts_too),
         cmocka_unit_test(shuffles_equal_their_definition_with_and_without_wide_registers),
         cmocka_unit_test(zstd_frames_of_every_kind_are_read),

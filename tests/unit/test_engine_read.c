@@ -32,7 +32,8 @@ struct fake {
     uint64_t broken, short_one; /* chunk numbers whose decoding fails, whose stored size is wrong; UINT64_MAX: none */
     int32_t fill;
     struct squall_bytes fill_text;
-    atomic_int scratches, decodes, ranges;
+    atomic_int scratches, decodes, shuffled;
+    size_t range_bytes; /* of the last range */
 };
 
 static struct squall_context context = {.threads = 4, .memory_bytes = (uint64_t)1 << 30};
@@ -138,15 +139,27 @@ static int decode(const struct squall_array *a, void *scratch, unsigned threads,
     return 0;
 }
 
-static int decode_range(const struct squall_array *a, void *scratch, const void *bytes, size_t size, size_t chunk_bytes, size_t from_bytes,
-                        size_t count_bytes, void *dst, struct squall_error *err)
+/* Where the elements may stay shuffled they do, in blocks of some five. */
+static int decode_range(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_codec_input *input,
+                        const struct sq_codec_range *range, void *dst, struct sq_shuffle_layout *ret_layout, struct squall_error *err)
 {
-    (void)scratch;
-    fake_of(a)->ranges++;
-    if (size != chunk_bytes || from_bytes + count_bytes > chunk_bytes || count_bytes > chunk_bytes / 2)
-        return sq_error(err, SQUALL_EINVAL, "%zu bytes from %zu of %zu", count_bytes, from_bytes, chunk_bytes);
-    for (size_t i = 0; i < count_bytes; i++)
-        ((uint8_t *)dst)[i] = (uint8_t) ~((const uint8_t *)bytes)[from_bytes + i];
+    (void)scratch, (void)threads;
+    fake_of(a)->range_bytes = range->count_bytes;
+    fake_of(a)->shuffled += ret_layout != NULL;
+    if (input->size_bytes != range->chunk_bytes || range->from_bytes + range->count_bytes > range->chunk_bytes)
+        return sq_error(err, SQUALL_EINVAL, "%zu bytes from %zu of %zu", range->count_bytes, range->from_bytes, range->chunk_bytes);
+    uint8_t *plain = malloc(range->count_bytes + 1), *at = dst;
+    for (size_t i = 0; i < range->count_bytes; i++)
+        plain[i] = (uint8_t)~input->bytes[range->from_bytes + i];
+    if (ret_layout)
+        *ret_layout = (struct sq_shuffle_layout){.block_bytes = 22, .width = 4};
+    for (size_t i = 0; i < range->count_bytes && ret_layout; i += 22) {
+        const size_t left = range->count_bytes - i;
+        sq_shuffle(4, left < 22 ? left : 22, plain + i, at + i);
+    }
+    if (!ret_layout)
+        memcpy(dst, plain, range->count_bytes);
+    free(plain);
     return 0;
 }
 
@@ -416,11 +429,31 @@ static void a_small_run_of_a_chunk_is_decoded_alone_where_that_can_be(void **sta
                             column = {.start = {0, 5}, .count = {16, 1}, .step = {1, 1}};
     int32_t values[16];
     assert_int_equal(squall_array_read(&f->base, &row, values, NULL, NULL), 0);
-    assert_int_equal(f->ranges, 1);
-    assert_int_equal(f->decodes, 0);
+    assert_int_equal(f->range_bytes, 10 * 4);
     assert_int_equal(squall_array_read(&f->base, &column, values, NULL, NULL), 0);
-    assert_int_equal(f->ranges, 1);
-    assert_int_equal(f->decodes, 1);
+    assert_int_equal(f->range_bytes, 160 * 4);
+    assert_int_equal(f->shuffled, 0);
+}
+
+static void a_few_elements_are_picked_out_of_a_chunk_that_stays_shuffled(void **state)
+{
+    (void)state;
+    const uint64_t shape[] = {64, 100}, chunks[] = {64, 100};
+    const struct squall_selection boxes[] = {
+        {.start = {3, 7}, .count = {60, 1}, .step = {1, 1}},
+        {.start = {0, 95}, .count = {5, 5}, .step = {15, 1}},
+        {.start = {1, 2}, .count = {5, 5}, .step = {15, 20}},
+    };
+    struct fake *f = fake_new(ENCODED, false, 2, shape, chunks);
+    f->base.has_range = true;
+    for (unsigned i = 0; i < sizeof boxes / sizeof *boxes; i++) {
+        const int64_t strides[] = {-80, 12};
+        const size_t bytes = 80 * boxes[i].count[0] + 12 * boxes[i].count[1];
+        check_read(f, &boxes[i], strides, bytes, 80 * (boxes[i].count[0] - 1));
+        check_read(f, &boxes[i], (const int64_t[]){(int64_t)boxes[i].count[1] * 4, 4}, bytes, 0);
+    }
+    assert_int_equal(f->decodes, 0);
+    assert_true(f->shuffled >= 4);
 }
 
 static void without_strides_the_box_is_packed(void **state)
@@ -747,6 +780,7 @@ int main(void)
         cmocka_unit_test(any_box_of_rows_that_lie_apart_is_right),
         cmocka_unit_test(a_large_run_in_the_other_byte_order_is_right),
         cmocka_unit_test(a_small_run_of_a_chunk_is_decoded_alone_where_that_can_be),
+        cmocka_unit_test(a_few_elements_are_picked_out_of_a_chunk_that_stays_shuffled),
         cmocka_unit_test(without_strides_the_box_is_packed),
         cmocka_unit_test(large_chunks_are_read_by_threads_that_keep_their_scratch),
         cmocka_unit_test(one_large_chunk_is_fetched_in_pieces),

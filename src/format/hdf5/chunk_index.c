@@ -163,6 +163,8 @@ bool sq_hdf5_chunk_find(const struct sq_hdf5_chunk_index *index, const uint64_t 
         *ret = key;
         return true;
     }
+    if (index->chunk_count == 0)
+        return false;
     const struct sq_hdf5_chunk *found = index->chunk_count == index->total
                                             ? &index->chunks[key.number]
                                             : bsearch(&key, index->chunks, index->chunk_count, sizeof key, by_number);

@@ -38,8 +38,8 @@ struct hdf5_array {
     unsigned rank; /* without an array type's */
     uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX];
     const char *dims[SQUALL_RANK_MAX];
-    void *fill;                         /* an element in memory */
-    char *attributes, *attribute_types; /* JSON */
+    void *fill;                                      /* an element in memory */
+    char *attributes, *attribute_types, *fill_value; /* JSON texts */
 };
 
 static struct hdf5_array *hdf5_array(const struct squall_array *a)
@@ -254,6 +254,7 @@ static void array_free(struct squall_array *a)
     sq_source_close(h->compact);
     sq_free(h->attributes);
     sq_free(h->attribute_types);
+    sq_free(h->fill_value);
     sq_free(h);
 }
 
@@ -322,28 +323,45 @@ static int check_uniform(const struct hdf5_array *h, const uint8_t *elements, st
     return 0;
 }
 
-/* The fill value as an element in memory, and as JSON: that is what it would be as an attribute. */
-static int set_fill(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
+/* As an attribute would tell it; NULL where that cannot be. */
+static int tell_fill(struct hdf5_array *h, struct sq_hdf5_tree *tree, const uint8_t *stored, struct squall_error *err)
 {
     const struct sq_hdf5_type *type = h->elements.type;
-    const size_t bytes = h->elements.dtype.element_bytes;
+    const struct sq_hdf5_attribute as_attribute = {
+        .name = "fill value", .type = type, .space.element_count = 1, .value = stored, .size_bytes = type->size_bytes};
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    SQ_CLEANUP_TEXT struct sq_text numpy = SQ_TEXT_INIT;
+    SQ_CLEANUP_JSON struct sq_json *value = NULL;
+    if (h->elements.dtype.type == SQUALL_BYTES)
+        return 0;
+    SQ_TRY(sq_hdf5_attribute_json(tree, &as_attribute, &value, &numpy, err));
+    SQ_TRY(sq_json_write(value, false, &text, err));
+    h->fill_value = sq_text_release(&text);
+    return h->fill_value ? 0 : sq_error_memory(err, 1);
+}
+
+/* Where the writer gave no value elements read as zeros, and texts as none. */
+static int set_fill(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
+{
+    const struct sq_hdf5_elements *e = &h->elements;
+    const size_t one = e->dtype.element_bytes, stored_bytes = h->dataset->type->size_bytes;
     struct sq_hdf5_fill fill;
     uint8_t *elements, *zeros;
     SQ_TRY(sq_hdf5_fill_parse(h->data->file, h->dataset, &fill, err));
-    if (!(h->fill = sq_alloc_zero(bytes, 1)))
-        return sq_error_memory(err, bytes);
-    SQ_TRY(SQ_HDF5_ROOM(&tree->reader, &zeros, type->size_bytes, err));
+    SQ_TRY(SQ_HDF5_ROOM(&tree->reader, &zeros, stored_bytes, err));
+    SQ_TRY(SQ_HDF5_ROOM(&tree->reader, &elements, e->inner_count * one, err));
     const uint8_t *stored = fill.value ? fill.value : zeros;
-    if (!fill.value || sq_type_is_variable(h->elements.dtype.type)) {
-        SQ_TRY(make_elements(h, stored, type->size_bytes, h->fill, bytes, err));
-    } else {
-        SQ_TRY(SQ_HDF5_ROOM(&tree->reader, &elements, h->elements.inner_count * bytes, err));
-        SQ_TRY(make_elements(h, stored, h->dataset->type->size_bytes, elements, h->elements.inner_count * bytes, err));
-        SQ_TRY(check_uniform(h, elements, err));
-        memcpy(h->fill, elements, bytes);
-    }
+    if (!(h->fill = sq_alloc_zero(one, 1)))
+        return sq_error_memory(err, one);
     h->base.fill = h->fill;
-    return 0;
+    if (sq_type_is_variable(e->dtype.type)) {
+        SQ_TRY(make_elements(h, stored, e->type->size_bytes, h->fill, one, err));
+    } else {
+        SQ_TRY(make_elements(h, stored, stored_bytes, elements, e->inner_count * one, err));
+        SQ_TRY(check_uniform(h, elements, err));
+        memcpy(h->fill, elements, one);
+    }
+    return fill.is_undefined ? 0 : tell_fill(h, tree, stored, err);
 }
 
 /* Two datasets that make other elements of the same bytes differ in this. */
@@ -399,7 +417,7 @@ static void describe(struct hdf5_array *h)
     info->codecs = h->filters ? sq_codec_chain_text(h->filters) : LAYOUTS[h->layout.kind];
     info->attributes = h->attributes;
     info->attribute_types = h->attribute_types;
-    info->fill_value = "null";
+    info->fill_value = h->fill_value ? h->fill_value : "null";
 }
 
 /* A dataset without a shape (a null dataspace) is one without elements. */

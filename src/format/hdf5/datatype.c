@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NESTING_LIMIT = 32, OLD_DIMS = 4 };
@@ -411,6 +412,14 @@ static void add_shape(struct sq_text *out, const struct sq_hdf5_type *array)
     sq_text_add(out, array->rank == 1 ? ",)" : ")");
 }
 
+/* numpy's texts that may end in zero bytes, as h5py stores them. */
+static bool is_numpy_text(const struct sq_hdf5_type *t)
+{
+    char tag[32];
+    (void)snprintf(tag, sizeof tag, "NUMPY:|S%u", t->size_bytes);
+    return t->class == SQ_HDF5_OPAQUE && !strcmp(t->tag, tag);
+}
+
 /* A type that numpy has a word for: neither compound nor array. */
 static void add_word(const struct sq_hdf5_type *t, struct sq_text *out)
 {
@@ -420,7 +429,7 @@ static void add_word(const struct sq_hdf5_type *t, struct sq_text *out)
         sq_text_printf(out, "<f%u", float_bytes(t));
     else if (sq_hdf5_type_is_complex(t))
         sq_text_printf(out, "<c%u", t->size_bytes);
-    else if (t->class == SQ_HDF5_STRING)
+    else if (t->class == SQ_HDF5_STRING || is_numpy_text(t))
         sq_text_printf(out, "|S%u", t->size_bytes);
     else if (sq_hdf5_type_is_time(t))
         sq_text_add(out, t->tag + NUMPY_TAG);

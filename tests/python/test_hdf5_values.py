@@ -1,0 +1,137 @@
+"""HDF5 datasets: squall reads what h5py reads, of other people's files and of random ones, whole and in parts, bit for bit."""
+
+import random
+import warnings
+
+import h5py
+import hdf5plugin  # noqa: F401 - registers filters with h5py
+import numpy as np
+import pytest
+import squall as sq
+from conftest import SHARED
+from hdf5_random import Case, selections
+
+EACH = 400
+FILES = sorted(p.name for p in (SHARED / "data" / "hdf5").glob("*")) if SHARED.is_dir() else []
+
+
+# ---- what h5py reads, as squall gives it -----------------------------------------------------------------------------------------------
+
+
+def packed(dtype):
+    """The type in memory: little-endian, fields one behind the other, enums and bools as what they are."""
+    if dtype.subdtype:
+        base, shape = dtype.subdtype
+        return np.dtype((packed(base), shape))
+    if dtype.names:
+        return np.dtype([(name, packed(dtype[name])) for name in dtype.names])
+    if dtype == np.longdouble:
+        return np.dtype("<f8")
+    return np.dtype(dtype.newbyteorder("<").str)
+
+
+def objects(values, make):
+    out = np.empty(values.shape, object)
+    for index in np.ndindex(values.shape):
+        out[index] = make(values[index])
+    return out
+
+
+def wanted_values(f, dset):
+    """None: h5py cannot read it."""
+    if dset.shape is None:
+        return np.empty((0,), packed(dset.dtype) if not dset.dtype.hasobject else object)
+    try:
+        values = np.asarray(dset[()])
+    except (TypeError, OSError, RuntimeError, ValueError):
+        return None
+    dtype = dset.dtype
+    if h5py.check_string_dtype(dtype) and dtype.kind == "O":
+        return objects(np.asarray(dset[()], object), lambda v: v.decode("utf-8", "surrogateescape") if isinstance(v, bytes) else v or "")
+    if h5py.check_vlen_dtype(dtype) is not None:
+        base = packed(h5py.check_vlen_dtype(dtype))
+        whole = np.empty(dset.shape, object)
+        for index in np.ndindex(dset.shape):
+            whole[index] = dset[index]
+        return objects(whole, lambda v: np.asarray(v).astype(base).tobytes())
+    if h5py.check_ref_dtype(dtype) is h5py.Reference:
+        return objects(np.asarray(values, object), lambda r: f[r].name if r else "")
+    if dtype.hasobject:
+        return None
+    return values.astype(packed(values.dtype))
+
+
+def assert_same(found, wanted, what):
+    assert found.shape == wanted.shape, what
+    if wanted.dtype.kind == "O":
+        assert found.ravel().tolist() == wanted.ravel().tolist(), what
+        return
+    assert found.dtype == wanted.dtype, what
+    if found.tobytes() != wanted.tobytes():
+        raise AssertionError(f"values differ: {what}\nfound {found}\nwanted {wanted}")
+
+
+# ---- other people's files --------------------------------------------------------------------------------------------------------------
+
+
+def datasets_of(f):
+    """Each dataset of the file once, by one of its names."""
+    found = []
+    f.visititems(lambda name, what: found.append(name) if isinstance(what, h5py.Dataset) else None)
+    return found
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_dataset_is_read_as_h5py_reads_it_or_refused_by_name(shared, name):
+    path = shared / "data" / "hdf5" / name
+    try:
+        f = h5py.File(path)
+    except OSError:
+        pytest.skip("h5py does not open it")
+    with f, warnings.catch_warnings():
+        group = sq.open(path)
+        warnings.simplefilter("ignore")
+        for dataset in datasets_of(f):
+            array, wanted = group[dataset], wanted_values(f, f[dataset])
+            if array.unsupported:
+                with pytest.raises(sq.Error, match="array "):
+                    array[...]
+                continue
+            found = np.asarray(array[...])
+            if wanted is not None:
+                assert_same(found, wanted, f"{name}: {dataset}")
+
+
+# ---- random ones -----------------------------------------------------------------------------------------------------------------------
+
+
+def check(number, path):
+    case = Case(number)
+    case.make(path)
+    rng = random.Random(number)
+    with h5py.File(path) as f:
+        group = sq.open(path)
+        array, dset = group["x"], f["x"]
+        what = f"{case}\n{array!r}"
+        assert not array.unsupported, f"{what}: {array.unsupported}"
+        wanted = wanted_values(f, dset)
+        assert wanted is not None, what
+        assert_same(np.asarray(array[...]), wanted, what)
+        if case.kind in ("number", "complex", "raw", "structure"):
+            fill = np.asarray(dset.fillvalue, dset.dtype)
+            assert_same(np.asarray(array.fill_value), fill.astype(packed(fill.dtype)), f"fill value of {what}")
+        for key in selections(rng, dset.shape):
+            assert_same(np.asarray(array[key]), np.asarray(wanted[key]), f"{key} of {what}")
+
+
+@pytest.mark.parametrize("first", range(0, EACH, 50))
+def test_random_datasets_are_read_as_h5py_reads_them(tmp_path, first):
+    for number in range(first, first + 50):
+        check(number, tmp_path / "random.h5")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(EACH, EACH + 10000, 250))
+def test_many_random_datasets_are_read_as_h5py_reads_them(tmp_path, first):
+    for number in range(first, first + 250):
+        check(number, tmp_path / "random.h5")

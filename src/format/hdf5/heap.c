@@ -51,20 +51,25 @@ struct collection {
     uint32_t count;
 };
 
-enum { OBJECT_ALIGNMENT = 8 };
+/* Headers, of the heap and of objects in it, and objects are padded to 8 bytes. */
+static size_t padded(uint64_t size)
+{
+    return (size_t)(size + 7) / 8 * 8;
+}
 
 /* The next object: its index, and the cursor behind it. false: there is none. */
 static bool next_object(const struct sq_hdf5_file *f, struct sq_cursor *c, uint32_t *ret_index)
 {
-    if (sq_cursor_left(c) < 8u + f->length_bytes)
+    const size_t header_bytes = padded(8 + (uint64_t)f->length_bytes);
+    if (sq_cursor_left(c) < header_bytes)
         return false;
-    const uint32_t index = sq_u16le(c);
-    sq_take(c, 6);
-    const uint64_t size = sq_hdf5_take_length(c, f);
+    struct sq_cursor header = sq_cursor(sq_take(c, header_bytes), header_bytes);
+    const uint32_t index = sq_u16le(&header);
+    sq_take(&header, 6);
+    const uint64_t size = sq_hdf5_take_length(&header, f);
     if (index == 0 || size > sq_cursor_left(c)) /* index 0: what is free, up to the end */
         return false;
-    const size_t padded = ((size_t)size + OBJECT_ALIGNMENT - 1) / OBJECT_ALIGNMENT * OBJECT_ALIGNMENT;
-    sq_take(c, padded < sq_cursor_left(c) ? padded : sq_cursor_left(c));
+    sq_take(c, padded(size) < sq_cursor_left(c) ? padded(size) : sq_cursor_left(c));
     *ret_index = index;
     return true;
 }
@@ -72,7 +77,7 @@ static bool next_object(const struct sq_hdf5_file *f, struct sq_cursor *c, uint3
 static int read_collection(struct sq_hdf5_reader *r, uint64_t address, struct collection **ret, struct squall_error *err)
 {
     const struct sq_hdf5_file *f = r->file;
-    const size_t header_bytes = 8u + f->length_bytes;
+    const size_t header_bytes = padded(8 + (uint64_t)f->length_bytes);
     struct collection *found;
     const uint8_t *bytes;
     uint32_t index;
@@ -105,10 +110,11 @@ int sq_hdf5_global_heap_get(struct sq_hdf5_reader *r, uint64_t collection, uint3
         SQ_TRY(read_collection(r, collection, &found, err));
     if (index >= found->count || found->at[index] == 0)
         return SQ_HDF5_DAMAGED(r->file, collection, err, "no object %u in this global heap", index);
-    struct sq_cursor c = sq_cursor(found->bytes + found->at[index] + 8, found->size_bytes - found->at[index] - 8);
+    const uint8_t *object = found->bytes + found->at[index];
+    struct sq_cursor c = sq_cursor(object + 8, r->file->length_bytes);
     const uint64_t size = sq_hdf5_take_length(&c, r->file);
     SQ_TRY(sq_hdf5_spend(r, 1, err));
-    *ret = c.next;
+    *ret = object + padded(8 + (uint64_t)r->file->length_bytes);
     *ret_size = (size_t)size;
     return 0;
 }

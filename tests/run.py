@@ -30,6 +30,7 @@ THREADED = [
     "grib_list",
     "convert_unit",
     "handles",
+    "many",
 ]
 
 

@@ -9,6 +9,7 @@
 #include "squall/error.h"
 #include "squall/grib.h"
 #include "squall/handles.h"
+#include "squall/many.h"
 #include "squall/memory.h"
 #include "squall/speed.h"
 #include "squall/store.h"

@@ -16,6 +16,7 @@ from squall._attributes import Attributes
 from squall._create import create_array, create_group
 from squall._errors import Error, Status
 from squall._group import Group, open, open_array
+from squall._many import open_many
 from squall._settings import handles, set_options, show_versions
 from squall._squall import version as _version
 
@@ -31,6 +32,7 @@ __all__ = [
     "handles",
     "open",
     "open_array",
+    "open_many",
     "set_options",
     "show_versions",
 ]

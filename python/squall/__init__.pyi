@@ -1,7 +1,7 @@
 """What users of the package see; the docstrings are with the code."""
 
 import enum
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from os import PathLike
 from typing import Any, Literal, NamedTuple, TextIO, TypeVar, overload
 
@@ -200,6 +200,13 @@ def create_array(
     overwrite: bool = False,
     durability: _Durability = "none",
 ) -> Array: ...
+def open_many(
+    paths: _Path | Iterable[_Path],
+    concat_dim: str | None = None,
+    *,
+    order: Literal["coordinates", "given"] = "coordinates",
+    drift: Literal["error", "warn", "first"] = "error",
+) -> Group: ...
 
 class _Handles(NamedTuple):
     open: int

@@ -186,9 +186,10 @@ class Array(_squall.Array):
         return "" if self._dataset.is_array else self.name
 
     def __reduce__(self):
-        from squall._group import reopen_array
+        from squall._group import reopen_array, source_of
 
-        return reopen_array, (os.path.abspath(self.path), self.name, self._identity(), file_identity(self.path), self._dataset.options)
+        path, of_file, options = source_of(self._dataset)
+        return reopen_array, (path, self.name, self._identity(), of_file, options)
 
 
 def file_identity(path):

@@ -12,6 +12,7 @@ static void dealloc(PyObject *self)
     sq_py_context_drop(ds->shared);
     Py_XDECREF(ds->path);
     Py_XDECREF(ds->changed);
+    Py_XDECREF(ds->many);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
@@ -68,6 +69,54 @@ static PyObject *new_dataset(PyTypeObject *type, PyObject *args, PyObject *keywo
         ds = NULL;
     }
     Py_XDECREF(encoded);
+    return (PyObject *)ds;
+}
+
+/* paths: tuple of bytes */
+static int open_files(struct sq_py_dataset *ds, PyObject *paths, const struct squall_many_options *options)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct sq_py_work work;
+    const Py_ssize_t count = PyTuple_Size(paths);
+    const char **names = PyMem_Malloc((size_t)(count + 1) * sizeof *names);
+    if (!names) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        char *name;
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(paths, i), &name, NULL) < 0) {
+            PyMem_Free(names);
+            return -1;
+        }
+        names[i] = name;
+    }
+    sq_py_work_begin(&work, NULL, SQ_PY_SHARED);
+    int status = squall_dataset_open_many(ds->context, names, (size_t)count, options, &ds->dataset, &err);
+    sq_py_work_end(&work);
+    PyMem_Free(names);
+    if (status)
+        sq_py_raise(&err, ds->path);
+    return status || PyErr_Occurred() ? -1 : 0;
+}
+
+PyObject *sq_py_open_many(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *path, *paths;
+    int order, drift;
+    struct squall_many_options options = {0};
+    if (!PyArg_ParseTuple(args, "UO!zii", &path, &PyTuple_Type, &paths, &options.concat_dim, &order, &drift))
+        return NULL;
+    options.order = (enum squall_order)order;
+    options.drift = (enum squall_drift)drift;
+    struct sq_py_dataset *ds = sq_py_dataset_alloc(sq_py_dataset_type, path);
+    if (ds && open_files(ds, paths, &options) < 0) {
+        Py_DECREF((PyObject *)ds);
+        ds = NULL;
+    }
+    if (ds)
+        ds->many = Py_BuildValue("(Ozii)", paths, options.concat_dim, order, drift);
     return (PyObject *)ds;
 }
 
@@ -168,6 +217,15 @@ static PyObject *get_options(PyObject *self, void *unused)
                          PyBool_FromLong(ds->options.write_empty_chunks), PyBool_FromLong(ds->options.aligned_only));
 }
 
+static PyObject *get_many(PyObject *self, void *unused)
+{
+    (void)unused;
+    PyObject *many = ((struct sq_py_dataset *)self)->many;
+    many = many ? many : Py_None;
+    Py_INCREF(many);
+    return many;
+}
+
 static PyObject *get_durability(PyObject *self, void *unused)
 {
     static const char *const NAMES[] = {"none", "data", "full"};
@@ -199,6 +257,7 @@ static PyGetSetDef members[] = {
     {"attributes", get_attributes, NULL, "(JSON, their types as JSON or None)", NULL},
     {"problems", get_problems, NULL, "what could not be read, a line each", NULL},
     {"options", get_options, NULL, "Dataset(path, *options) opens it again", NULL},
+    {"many", get_many, NULL, "(paths, concat_dim, order, drift) of many files; None: one path", NULL},
     {"durability", get_durability, NULL, "\"none\", \"data\" or \"full\"", NULL},
     {"changed", get_changed, NULL, "names of nodes whose attributes were changed since → JSON", NULL},
     {"writable", get_writable, NULL, "was it opened for writing?", NULL},

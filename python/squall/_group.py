@@ -1,5 +1,6 @@
 """squall.open, squall.open_array, and the groups that a dataset's arrays lie in."""
 
+import glob
 import os
 import weakref
 from collections.abc import Mapping
@@ -159,7 +160,17 @@ class Group(Mapping):
         return group_text(self)
 
     def __reduce__(self):
-        return reopen_group, (os.path.abspath(self.path), self._name, file_identity(self.path), self._tree.dataset.options)
+        path, identity, options = source_of(self._tree.dataset)
+        return reopen_group, (path, self._name, identity, options)
+
+
+def source_of(dataset):
+    """What finds a dataset again in another process: its path, what was there, and how it was opened."""
+    if dataset.many:
+        from squall._many import manifest
+
+        return manifest(dataset)
+    return os.path.abspath(dataset.path), file_identity(dataset.path), dataset.options
 
 
 def _path_text(path):
@@ -177,7 +188,9 @@ def _open_dataset(path, mode, durability, write_empty_chunks=False, aligned_only
 
 
 def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned_only=False):
-    """Open a Zarr store, a NetCDF-3 or GRIB file, or a folder of GRIB files; of the data nothing is read.
+    """Open a Zarr store, an HDF5, NetCDF or GRIB file, a folder of GRIB files, or a pattern ("era5/*.nc"; squall.open_many).
+
+    Of the data nothing is read.
 
     mode                "r", or "r+": a Zarr store in a folder, for reading and writing
     durability          of what is written. "none": as other programs write; "data": chunks are on the disk before their names are; "full":
@@ -188,7 +201,12 @@ def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned
     Returns a Group, or an Array where the path is one array. Raises FileNotFoundError, PermissionError, squall.Error (damaged,
     or in a format that squall does not know).
     """
-    dataset = _open_dataset(_path_text(path), mode, durability, write_empty_chunks, aligned_only)
+    text = _path_text(path)
+    if mode == "r" and glob.has_magic(text) and not os.path.exists(text):
+        from squall._many import open_many
+
+        return open_many(text)
+    dataset = _open_dataset(text, mode, durability, write_empty_chunks, aligned_only)
     return Array(dataset, dataset.names[0]) if dataset.is_array else Group(_Tree(dataset))
 
 
@@ -214,9 +232,14 @@ _unpickled: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 def _reopen(path, identity, options):
     dataset = _unpickled.get((path, identity, options))
     if dataset is None:
-        dataset = _squall.Dataset(path, *options)
-        if file_identity(path) != identity:
-            raise Error(f"{path} changed since it was opened; open it again", Status.EIO, path)
+        if options[0] == "many":
+            from squall._many import reopen
+
+            dataset, now = reopen(path, options)
+        else:
+            dataset, now = _squall.Dataset(path, *options), file_identity(path)
+        if now != identity:
+            raise Error(f"{dataset.path} changed since it was opened; open it again", Status.EIO, dataset.path)
         _unpickled[path, identity, options] = dataset
     return dataset
 
@@ -231,5 +254,6 @@ def reopen_array(path, name, identity, of_file, options):
     """Unpickle an Array."""
     array = Array(_reopen(path, of_file, options), name)
     if array._identity() != identity:
-        raise Error(f"array {name} of {path} is another than it was when it was opened; open it again", Status.EIO, path)
+        where = array.path
+        raise Error(f"array {name} of {where} is another than it was when it was opened; open it again", Status.EIO, where)
     return array

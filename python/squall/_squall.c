@@ -124,6 +124,7 @@ static PyMethodDef methods[] = {
     {"set_defaults", set_defaults, METH_VARARGS,
      "set_defaults(threads, memory_bytes): of datasets that are opened from now on; 0: automatic"},
     {"dataset_from_document", sq_py_dataset_from_document, METH_VARARGS, NULL},
+    {"open_many", sq_py_open_many, METH_VARARGS, NULL},
     {"create_group", sq_py_create_group, METH_VARARGS, NULL},
     {"create_array", sq_py_create_array, METH_VARARGS, NULL},
     {"delete_node", sq_py_delete_node, METH_VARARGS, NULL},

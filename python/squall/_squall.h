@@ -43,6 +43,7 @@ struct sq_py_dataset {
     unsigned lock_process;               /* the lock is void in a child */
     PyObject *path;                      /* str, as it was given */
     PyObject *changed;                   /* dict: names of nodes → their attributes, JSON, where they were changed since */
+    PyObject *many;                      /* tuple: what it was opened with, where it is many files; else NULL */
     PyObject *weak_references;
 };
 
@@ -124,6 +125,7 @@ int sq_py_write(struct sq_py_array *a, const struct sq_py_box *box, PyObject *va
 /* Methods and functions: see _squall.pyi */
 PyObject *sq_py_update(PyObject *self, PyObject *args);
 PyObject *sq_py_resize(PyObject *self, PyObject *shape);
+PyObject *sq_py_open_many(PyObject *module, PyObject *args);
 PyObject *sq_py_create_group(PyObject *module, PyObject *args);
 PyObject *sq_py_create_array(PyObject *module, PyObject *args);
 PyObject *sq_py_delete_node(PyObject *module, PyObject *args);

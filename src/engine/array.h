@@ -38,6 +38,9 @@ struct sq_location {
 struct sq_array_ops {
     /* Before each read, by one thread: what all chunks need to be located. NULL: nothing. */
     int (*prepare)(const struct squall_array *a, struct squall_error *err);
+    /* The whole read, as sq_array_read, by an array that other arrays make up; it needs nothing else of this but free. NULL: by chunks */
+    int (*read)(struct squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides, unsigned threads,
+                struct squall_speed *speed, struct squall_error *err);
     /* chunk: the chunk's index along each dimension, within the grid */
     int (*locate)(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err);
     /* There is no file at where->path: 0 where that makes it a missing chunk, else what is wrong. NULL: it always is wrong. */
@@ -101,6 +104,7 @@ struct squall_dataset {
     void *format_data;                        /* shared by the arrays: a GRIB cube, … */
     void (*format_data_free)(void *data);     /* after the arrays are gone */
     _Atomic(struct sq_worker *) idle_workers; /* what earlier reads decoded with, kept for the next: worker.h */
+    struct squall_dataset *workers_of;        /* whose idle workers are used: its own, or those of the many that it is one of */
 };
 
 /* Help for formats: an empty dataset (squall_dataset_close); append an array (owned from then on, also where this fails); append a problem line (copied). */

@@ -20,6 +20,7 @@ struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const ch
     ds->ctx = ctx;
     ds->path = path_copy;
     ds->format = format;
+    ds->workers_of = ds;
     return ds;
 }
 

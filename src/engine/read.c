@@ -159,6 +159,8 @@ int sq_array_read(struct squall_array *a, const struct squall_selection *selecti
                   struct squall_speed *speed, struct squall_error *err)
 {
     struct sq_reading r;
+    if (a->ops->read)
+        return a->ops->read(a, selection, dst, strides, threads, speed, err);
     SQ_TRY(reading_init(&r, a, selection, dst, strides, err));
     if (r.plan.item_count == 0)
         return 0;

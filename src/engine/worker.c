@@ -51,7 +51,7 @@ static void push(struct squall_dataset *ds, struct sq_worker *first, struct sq_w
 
 struct sq_worker *sq_worker_take(const struct squall_array *a)
 {
-    struct sq_worker *all = atomic_exchange(&a->dataset->idle_workers, NULL), **at = &all;
+    struct sq_worker *all = atomic_exchange(&a->dataset->workers_of->idle_workers, NULL), **at = &all;
     while (*at && (*at)->ops != a->ops)
         at = &(*at)->next;
     struct sq_worker *w = *at;
@@ -62,7 +62,7 @@ struct sq_worker *sq_worker_take(const struct squall_array *a)
         for (unsigned kept = 1; last->next && kept < KEPT_A_THREAD * a->dataset->ctx->threads; kept++)
             last = last->next;
         sq_workers_free(last->next); /* those made while the list was away add up */
-        push(a->dataset, all, last);
+        push(a->dataset->workers_of, all, last);
     }
     return w ? w : worker_new(a);
 }
@@ -73,7 +73,7 @@ void sq_worker_give_back(const struct squall_array *a, struct sq_worker *w)
         return;
     w->speed = (struct squall_speed){0};
     w->source_count = 0;
-    push(a->dataset, w, w);
+    push(a->dataset->workers_of, w, w);
 }
 
 int sq_worker_note_source(struct sq_worker *w, struct sq_source *source, struct squall_error *err)

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,6 +253,32 @@ int sq_folder_list(const char *path, char ***ret_names, size_t *ret_count, struc
     if (count)
         qsort(names, count, sizeof *names, by_bytes);
     *ret_names = names;
+    *ret_count = count;
+    return 0;
+}
+
+int sq_paths_matching(const char *pattern, char ***ret_paths, size_t *ret_count, struct squall_error *err)
+{
+    glob_t found;
+    int how = glob(pattern, GLOB_NOSORT, NULL, &found);
+    if (how == GLOB_NOMATCH)
+        found.gl_pathc = 0;
+    else if (how != 0)
+        return how == GLOB_NOSPACE ? sq_error_memory(err, strlen(pattern)) : sq_error_errno(err, errno ? errno : EIO, "%s", pattern);
+    char **paths = sq_alloc(found.gl_pathc + 1, sizeof *paths);
+    size_t count = 0;
+    bool complete = paths != NULL;
+    while (complete && count < found.gl_pathc)
+        if ((complete = (paths[count] = sq_strdup(found.gl_pathv[count])) != NULL))
+            count++;
+    if (how == 0)
+        globfree(&found);
+    if (!complete) {
+        sq_names_free(paths, count);
+        return sq_error_memory(err, strlen(pattern));
+    }
+    qsort(paths, count, sizeof *paths, by_bytes);
+    *ret_paths = paths;
     *ret_count = count;
     return 0;
 }

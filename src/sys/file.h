@@ -70,6 +70,9 @@ int sq_folder_holds(const char *path, bool *ret_holds, struct squall_error *err)
 int sq_folder_list(const char *path, char ***ret_names, size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
 void sq_names_free(char **names, size_t count);
 
+/* The paths that match a shell's pattern, sorted by bytes; sq_names_free. A pattern that matches nothing gives none. */
+int sq_paths_matching(const char *pattern, char ***ret_paths, size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
+
 /* From the root on, as it is now; the path itself where the folder that it is in cannot be told. NULL: out of memory. sq_free. */
 char *sq_path_absolute(const char *path) __attribute__((warn_unused_result));
 /* "folder/name"; NULL: out of memory. sq_free. */

@@ -1,0 +1,86 @@
+"""squall.open_many: many files as one dataset."""
+
+import glob
+import hashlib
+import os
+import warnings
+import zlib
+
+from squall import _squall
+from squall._group import Group, _Tree
+
+_ORDERS = {"coordinates": 0, "given": 1}
+_DRIFTS = {"error": 0, "warn": 1, "first": 2}
+
+
+def _names(paths):
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        text = os.fsdecode(paths)
+        if not glob.has_magic(text) or os.path.exists(text):
+            return (text,)
+        found = tuple(sorted(glob.glob(text, recursive=True)))
+        if not found:
+            raise FileNotFoundError(f"{text}: no file has such a name")
+        return found
+    found = tuple(os.fsdecode(path) for path in paths)
+    if not found:
+        raise ValueError("paths is empty: no file to open")
+    return found
+
+
+def _number(what, value, numbers):
+    try:
+        return numbers[value]
+    except (KeyError, TypeError):
+        raise ValueError(f"{what}={value!r}: possible are {', '.join(map(repr, numbers))}") from None
+
+
+def open_many(paths, concat_dim=None, *, order="coordinates", drift="error"):
+    """Open many files, of any format that squall reads, as one dataset; their headers and coordinates are read, nothing else.
+
+    paths        a list of paths, or a pattern ("era5/*.nc", with ** for any folders), whose matches are sorted
+    concat_dim   the dimension along which the files follow each other; where no file has it, it is a new first dimension of every
+                 variable. None: the dimension in which the first two files differ
+    order        "coordinates": by the values of the dimension's coordinate, where there is one; "given": as the paths come
+    drift        what becomes of files that do not agree with the first: a variable is missing, or one too many; units, scale_factor,
+                 _FillValue and other attributes that say what the numbers mean differ; coordinates differ; files overlap.
+                 "error": an error that names file and difference; "warn": a warning each, and the first file's word holds, variables
+                 that are missing read as their fill value; "first": the same in silence. Types and shapes must always agree
+
+    Times that are counted from different moments or in different units are counted alike, exactly. Returns a Group; .problems lists what
+    differs under "warn". Raises as squall.open.
+    """
+    names = _names(paths)
+    settings = concat_dim, _number("order", order, _ORDERS), _number("drift", drift, _DRIFTS)
+    dataset = _open(names, settings)
+    if drift == "warn":
+        for line in dataset.problems:
+            warnings.warn(line, stacklevel=2)
+    return Group(_Tree(dataset))
+
+
+def _open(names, settings):
+    return _squall.open_many(names[0], tuple(os.fsencode(name) for name in names), *settings)
+
+
+def manifest(dataset):
+    """What a dataset of many files pickles as: its names, what they were, and how they were opened."""
+    paths, *settings = dataset.many
+    names = [os.path.abspath(os.fsdecode(path)) for path in paths]
+    return zlib.compress("\0".join(names).encode("utf-8", "surrogateescape")), _identities(names), ("many", *settings)
+
+
+def _identities(names):
+    """Eight bytes a file."""
+    found = []
+    for name in names:
+        state = os.stat(name)
+        what = None if os.path.isdir(name) else (state.st_ino, state.st_size, state.st_mtime_ns)
+        found.append(hashlib.blake2b(repr(what).encode(), digest_size=8).digest())
+    return b"".join(found)
+
+
+def reopen(names, settings):
+    """The dataset of a manifest, and the identities of its files now."""
+    paths = zlib.decompress(names).decode("utf-8", "surrogateescape").split("\0")
+    return _open(paths, settings[1:]), _identities(paths)

@@ -1,0 +1,299 @@
+/* See cf_time.h. */
+#include "cube/cf_time.h"
+#include "array/dtype.h"
+#include "base/memory.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    int64_t ns;
+    const char *names; /* the first is the one that is written */
+} UNITS[] = {
+    {INT64_C(86400000000000), "days day d"},
+    {INT64_C(3600000000000), "hours hour hr hrs h"},
+    {INT64_C(60000000000), "minutes minute min mins"},
+    {INT64_C(1000000000), "seconds second sec secs s"},
+    {1000000, "milliseconds millisecond millisec millisecs msec msecs ms"},
+    {1000, "microseconds microsecond microsec microsecs us"},
+    {1, "nanoseconds nanosecond nanosec nanosecs ns"},
+};
+enum { UNIT_COUNT = sizeof UNITS / sizeof *UNITS };
+
+/* Is the word among those of a list between blanks? Letters' case does not count. */
+static bool is_among(const char *word, size_t length, const char *list)
+{
+    while (*list) {
+        size_t entry = strcspn(list, " ");
+        if (entry == length && !strncasecmp(word, list, length))
+            return true;
+        list += entry;
+        list += *list == ' ';
+    }
+    return false;
+}
+
+static bool parse_calendar(const char *name, enum sq_calendar *ret)
+{
+    static const char *const NAMES[] = {"standard gregorian", "proleptic_gregorian", "julian",
+                                        "noleap 365_day",     "all_leap 366_day",    "360_day"};
+    for (unsigned i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        if (!name || is_among(name, strlen(name), NAMES[i])) {
+            *ret = (enum sq_calendar)i;
+            return true;
+        }
+    return false;
+}
+
+/* ---- dates ------------------------------------------------------------------------------------------------------------------------ */
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* Years begin in March here, so that the leap day is a year's last: days before month m (March: 0) of such a year. */
+static int64_t days_before_march_month(int64_t m)
+{
+    return (153 * m + 2) / 5;
+}
+
+static int64_t leap_days(int64_t year, enum sq_calendar calendar)
+{
+    switch (calendar) {
+    case SQ_CALENDAR_JULIAN:
+        return floor_div(year, 4) - 2; /* so that both count alike from the year 200 to the year 300 */
+    case SQ_CALENDAR_ALL_LEAP:
+        return year;
+    case SQ_CALENDAR_PROLEPTIC_GREGORIAN:
+        return floor_div(year, 4) - floor_div(year, 100) + floor_div(year, 400);
+    default:
+        return 0;
+    }
+}
+
+static bool is_gregorian(int64_t year, int64_t month, int64_t day)
+{
+    return year > 1582 || (year == 1582 && (month > 10 || (month == 10 && day >= 15)));
+}
+
+static int64_t day_number(int64_t year, int64_t month, int64_t day, enum sq_calendar calendar)
+{
+    if (calendar == SQ_CALENDAR_360_DAY)
+        return year * 360 + (month - 1) * 30 + day - 1;
+    if (calendar == SQ_CALENDAR_STANDARD)
+        calendar = is_gregorian(year, month, day) ? SQ_CALENDAR_PROLEPTIC_GREGORIAN : SQ_CALENDAR_JULIAN;
+    if (month < 3) {
+        year--;
+        month += 12;
+    }
+    return year * 365 + leap_days(year, calendar) + days_before_march_month(month - 3) + day - 1;
+}
+
+/* A number of at most `digits` digits; -1: there is none. */
+static int64_t take_number(const char **at, unsigned digits)
+{
+    int64_t value = -1;
+    for (; digits > 0 && isdigit((unsigned char)**at); digits--, (*at)++)
+        value = (value < 0 ? 0 : value) * 10 + (**at - '0');
+    return value;
+}
+
+static bool take_date(const char **at, enum sq_calendar calendar, int64_t *ret_day)
+{
+    const bool negative = **at == '-';
+    *at += negative;
+    int64_t year = take_number(at, 6), month = 1, day = 1;
+    if (year < 0)
+        return false;
+    if (**at == '-') {
+        (*at)++;
+        month = take_number(at, 2);
+        if (month < 1 || month > 12)
+            return false;
+    }
+    if (**at == '-') {
+        (*at)++;
+        day = take_number(at, 2);
+        if (day < 1 || day > 31)
+            return false;
+    }
+    *ret_day = day_number(negative ? -year : year, month, day, calendar);
+    return true;
+}
+
+/* ":mm" and the like; what is not there is 0. */
+static bool take_part(const char **at, int64_t limit, int64_t *ret)
+{
+    *ret = 0;
+    if (**at != ':')
+        return true;
+    (*at)++;
+    *ret = take_number(at, 2);
+    return *ret >= 0 && *ret < limit;
+}
+
+static bool take_clock(const char **at, int64_t *ret_s, int64_t *ret_ns)
+{
+    int64_t hour = take_number(at, 2), minute, second, scale = 1000000000;
+    if (hour < 0 || hour > 24 || !take_part(at, 60, &minute) || !take_part(at, 61, &second))
+        return false;
+    *ret_s = hour * 3600 + minute * 60 + second;
+    *ret_ns = 0;
+    if (**at != '.')
+        return true;
+    for ((*at)++; isdigit((unsigned char)**at); (*at)++)
+        if (scale > 1)
+            *ret_ns += (**at - '0') * (scale /= 10);
+    return true;
+}
+
+/* "Z", "UTC", "+02:00", "-3"; nothing is UTC. */
+static bool take_zone(const char **at, int64_t *ret_s)
+{
+    const char sign = **at;
+    *ret_s = 0;
+    if (sign == '+' || sign == '-') {
+        (*at)++;
+        int64_t hours = take_number(at, 2), minutes = 0;
+        if (**at == ':')
+            (*at)++;
+        if (isdigit((unsigned char)**at))
+            minutes = take_number(at, 2);
+        *ret_s = (hours * 3600 + minutes * 60) * (sign == '-' ? -1 : 1);
+        return hours >= 0;
+    }
+    const size_t length = strcspn(*at, " ");
+    if (length > 0 && !is_among(*at, length, "z utc gmt"))
+        return false;
+    *at += length;
+    return true;
+}
+
+static void skip_blanks(const char **at)
+{
+    *at += strspn(*at, " ");
+}
+
+static bool parse_moment(const char *text, struct sq_cf_time *t)
+{
+    int64_t day, seconds = 0, zone = 0;
+    if (!take_date(&text, t->calendar, &day))
+        return false;
+    if (*text == 'T' || *text == 't')
+        text++;
+    skip_blanks(&text);
+    if (isdigit((unsigned char)*text) && !take_clock(&text, &seconds, &t->epoch_ns))
+        return false;
+    skip_blanks(&text);
+    if (!take_zone(&text, &zone))
+        return false;
+    skip_blanks(&text);
+    t->epoch_s = day * 86400 + seconds - zone;
+    return *text == '\0';
+}
+
+bool sq_cf_time_parse(const char *units, const char *calendar, struct sq_cf_time *ret)
+{
+    struct sq_cf_time t = {0};
+    skip_blanks(&units);
+    const size_t length = strcspn(units, " ");
+    for (unsigned i = 0; i < UNIT_COUNT; i++)
+        if (is_among(units, length, UNITS[i].names))
+            t.unit_ns = UNITS[i].ns;
+    const char *since = units + length, *moment = since;
+    skip_blanks(&moment);
+    if (t.unit_ns == 0 || strncasecmp(moment, "since ", 6) != 0 || strlen(since) >= sizeof t.since ||
+        !parse_calendar(calendar, &t.calendar))
+        return false;
+    memcpy(t.since, since, strlen(since) + 1);
+    moment += 6;
+    skip_blanks(&moment);
+    if (!parse_moment(moment, &t))
+        return false;
+    *ret = t;
+    return true;
+}
+
+/* ---- from one count to another ---------------------------------------------------------------------------------------------------- */
+
+static __int128 epoch_of(const struct sq_cf_time *t)
+{
+    return (__int128)t->epoch_s * 1000000000 + t->epoch_ns;
+}
+
+static bool rebase_integer(int64_t value, __int128 shift_ns, const struct sq_cf_time *from, const struct sq_cf_time *to, int64_t *ret)
+{
+    const __int128 ns = (__int128)value * from->unit_ns + shift_ns, count = ns / to->unit_ns;
+    *ret = (int64_t)count;
+    return ns % to->unit_ns == 0 && count >= INT64_MIN && count <= INT64_MAX;
+}
+
+/* Exact where the way back leads to the same number. */
+static bool rebase_real(double value, __int128 shift_ns, const struct sq_cf_time *from, const struct sq_cf_time *to, double *ret)
+{
+    const double ratio = (double)from->unit_ns / (double)to->unit_ns, shift = (double)shift_ns / (double)to->unit_ns;
+    *ret = value * ratio + shift;
+    return isnan(value) || ((__int128)shift * to->unit_ns == shift_ns && *ret - shift == value * ratio && value * ratio / ratio == value);
+}
+
+#define INTEGERS(c_type)                                                                                                                   \
+    for (uint64_t i = 0; i < count; i++) {                                                                                                 \
+        int64_t number;                                                                                                                    \
+        if (!rebase_integer((int64_t)((c_type *)values)[i], shift, from, to, &number) || (int64_t)(c_type)number != number)                \
+            return false;                                                                                                                  \
+        ((c_type *)values)[i] = (c_type)number;                                                                                            \
+    }                                                                                                                                      \
+    return true
+
+#define REALS(c_type)                                                                                                                      \
+    for (uint64_t i = 0; i < count; i++) {                                                                                                 \
+        double number;                                                                                                                     \
+        if (!rebase_real((double)((c_type *)values)[i], shift, from, to, &number) || (!isnan(number) && (double)(c_type)number != number)) \
+            return false;                                                                                                                  \
+        ((c_type *)values)[i] = (c_type)number;                                                                                            \
+    }                                                                                                                                      \
+    return true
+
+bool sq_cf_time_rebase(enum squall_type type, void *values, uint64_t count, const struct sq_cf_time *from, const struct sq_cf_time *to)
+{
+    const __int128 shift = epoch_of(from) - epoch_of(to);
+    switch (type) {
+    case SQUALL_INT16:
+        INTEGERS(int16_t);
+    case SQUALL_INT32:
+        INTEGERS(int32_t);
+    case SQUALL_INT64:
+        INTEGERS(int64_t);
+    case SQUALL_UINT16:
+        INTEGERS(uint16_t);
+    case SQUALL_UINT32:
+        INTEGERS(uint32_t);
+    case SQUALL_FLOAT32:
+        REALS(float);
+    case SQUALL_FLOAT64:
+        REALS(double);
+    default:
+        return false;
+    }
+}
+
+bool sq_cf_time_refine(struct sq_cf_time *t)
+{
+    for (unsigned i = 0; i + 1 < UNIT_COUNT; i++)
+        if (UNITS[i].ns == t->unit_ns) {
+            t->unit_ns = UNITS[i + 1].ns;
+            return true;
+        }
+    return false;
+}
+
+char *sq_cf_time_units(const struct sq_cf_time *t)
+{
+    for (unsigned i = 0; i < UNIT_COUNT; i++)
+        if (UNITS[i].ns == t->unit_ns)
+            return sq_format("%.*s%s", (int)strcspn(UNITS[i].names, " "), UNITS[i].names, t->since);
+    return NULL;
+}

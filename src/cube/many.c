@@ -1,0 +1,387 @@
+/*
+ * See squall/many.h. Each file is opened as a dataset of its own and compared with the first; variables of the result are the files' arrays,
+ * one behind the other. Decoders and their buffers belong to the result, so that ten thousand files need no more of them than one.
+ */
+#include "cube/many.h"
+#include "array/dtype.h"
+#include "base/error_internal.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "cube/grib_dataset.h"
+#include "cube/many_compare.h"
+#include "cube/many_order.h"
+#include "engine/joined_array.h"
+#include "engine/read.h"
+#include "squall/many.h"
+#include "sys/pool.h"
+#include <string.h>
+
+struct one_file {
+    struct squall_dataset *ds;
+    struct sq_drift drift;
+    struct sq_many_part part; /* of the coordinate */
+    uint64_t length;          /* of the dimension */
+};
+
+struct many {
+    const struct squall_context *ctx;
+    const char *const *paths; /* the caller's: while files are opened */
+    size_t count;
+    struct squall_many_options options;
+    struct one_file *files; /* as given */
+    size_t *order;
+    char *dim;
+    bool new_dimension;
+    const struct squall_array *coordinate; /* of the first file; NULL: none of numbers */
+    struct sq_many_coordinate joined;
+};
+
+/* ---- along what ------------------------------------------------------------------------------------------------------------------- */
+
+/* Of an array of numbers and moderate size: are the first file's values also the second's? */
+static int differ(struct squall_array *a, struct squall_array *b, bool *ret, struct squall_error *err)
+{
+    enum { READ_BYTES = 1 << 20 };
+    struct squall_selection all = squall_selection_all(a);
+    const uint64_t bytes = a->info.shape[0] * a->info.element_bytes;
+    *ret = false;
+    if (a->info.unsupported || a->info.type != b->info.type || sq_type_is_variable(a->info.type) || a->info.shape[0] > READ_BYTES ||
+        bytes > READ_BYTES || bytes == 0)
+        return 0;
+    SQ_CLEANUP_FREE char *values = sq_alloc(2, (size_t)bytes);
+    if (!values)
+        return sq_error_memory(err, 2 * bytes);
+    SQ_TRY(sq_array_read(a, &all, values, NULL, 1, NULL, err));
+    SQ_TRY(sq_array_read(b, &all, values + bytes, NULL, 1, NULL, err));
+    *ret = memcmp(values, values + bytes, (size_t)bytes) != 0 || strcmp(a->info.attributes, b->info.attributes) != 0;
+    return 0;
+}
+
+static bool is_in_list(const char *name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(name, list[i]))
+            return true;
+    return false;
+}
+
+/* The dimensions in which the first two files differ. */
+static int find_candidates(const struct squall_dataset *first, const struct squall_dataset *second, const char **ret, size_t limit,
+                           size_t *ret_count, struct squall_error *err)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < first->array_count; i++) {
+        struct squall_array *a = first->arrays[i], *b = sq_find_array(second, a->info.name, i);
+        for (unsigned d = 0; b && a->info.rank == b->info.rank && d < a->info.rank; d++) {
+            const char *dim = a->info.dims[d];
+            bool candidate = a->info.shape[d] != b->info.shape[d];
+            if (!dim[0] || count == limit || is_in_list(dim, ret, count))
+                continue;
+            if (!candidate && sq_is_coordinate(a))
+                SQ_TRY(differ(a, b, &candidate, err));
+            if (candidate)
+                ret[count++] = dim;
+        }
+    }
+    *ret_count = count;
+    return 0;
+}
+
+static int choose_dimension(struct many *m, struct squall_error *err)
+{
+    enum { SHOWN = 8 };
+    const char *found[SHOWN];
+    size_t count = 0;
+    const char *chosen = m->options.concat_dim;
+    if (!chosen && m->count > 1) {
+        SQ_TRY(find_candidates(m->files[0].ds, m->files[1].ds, found, SHOWN, &count, err));
+        if (count == 0)
+            return sq_error(err, SQUALL_EREFUSED,
+                            "%s and %s differ along no dimension; say along which they follow each other (concat_dim)", m->paths[0],
+                            m->paths[1]);
+        SQ_CLEANUP_TEXT struct sq_text names = SQ_TEXT_INIT;
+        for (size_t i = 0; i < count; i++)
+            sq_text_printf(&names, "%s%s", i ? ", " : "", found[i]);
+        if (count > 1)
+            return sq_error(err, SQUALL_EREFUSED, "%s and %s differ along %s; say along which they follow each other (concat_dim)",
+                            m->paths[0], m->paths[1], sq_text_string(&names));
+        chosen = found[0];
+    }
+    if (!(m->dim = sq_strdup(chosen ? chosen : "")))
+        return sq_error_memory(err, 1);
+    m->new_dimension = chosen != NULL;
+    const struct squall_dataset *first = m->files[0].ds;
+    for (size_t i = 0; i < first->array_count; i++)
+        if (sq_dimension_of(first->arrays[i], m->dim) >= 0)
+            m->new_dimension = false;
+    const struct squall_array *a = sq_find_array(first, m->dim, 0);
+    const bool shaped = a && (m->new_dimension ? a->info.rank == 0 : sq_is_coordinate(a));
+    if (shaped && !a->info.unsupported && (sq_type_is_float(a->info.type) || sq_type_is_integer(a->info.type)) &&
+        squall_type_size(a->info.type) <= 8 && a->info.type != SQUALL_FLOAT16 && a->info.type != SQUALL_BFLOAT16)
+        m->coordinate = a;
+    return 0;
+}
+
+/* ---- the files -------------------------------------------------------------------------------------------------------------------- */
+
+/* The dimension's length in a file: every array that has it must agree. */
+static int find_length(const struct many *m, struct one_file *f, struct squall_error *err)
+{
+    bool found = false;
+    for (size_t i = 0; i < f->ds->array_count && !m->new_dimension; i++) {
+        const struct squall_array *a = f->ds->arrays[i];
+        int d = sq_dimension_of(a, m->dim);
+        if (d < 0 || !sq_find_array(m->files[0].ds, a->info.name, i))
+            continue;
+        if (found && a->info.shape[d] != f->length)
+            return sq_error(err, SQUALL_EREFUSED, "%s: %s has %llu elements along %s, others have %llu", f->ds->path, a->info.name,
+                            (unsigned long long)a->info.shape[d], m->dim, (unsigned long long)f->length);
+        f->length = a->info.shape[d];
+        found = true;
+    }
+    if (m->new_dimension)
+        f->length = 1;
+    return 0;
+}
+
+static int open_file(struct many *m, size_t index, struct squall_error *err)
+{
+    SQ_TRY(sq_open_path(m->ctx, m->paths[index], &m->files[index].ds, err));
+    m->files[index].ds->workers_of = m->files[0].ds;
+    return 0;
+}
+
+static int take_file(void *user, size_t index, unsigned seat, struct squall_error *err)
+{
+    struct many *m = user;
+    struct one_file *f = &m->files[index];
+    (void)seat;
+    if (sq_cancelled(m->ctx))
+        return sq_error(err, SQUALL_ECANCELLED, "opening %s was cancelled", m->paths[index]);
+    if (!f->ds)
+        SQ_TRY(open_file(m, index, err));
+    if (index > 0)
+        SQ_TRY(sq_compare_datasets(m->files[0].ds, f->ds, m->dim, &f->drift, err));
+    if (f->drift.fatal)
+        return 0;
+    SQ_TRY(find_length(m, f, err));
+    struct squall_array *a = m->coordinate ? sq_find_array(f->ds, m->dim, 0) : NULL;
+    if (!m->coordinate)
+        return 0;
+    if (!a)
+        return sq_error(err, SQUALL_EREFUSED, "%s: there is no %s, which tells where its fields belong", m->paths[index], m->dim);
+    int status = sq_many_part_read(a, &f->part, err);
+    return status ? sq_error_within(err, status, "%s", m->paths[index]) : 0;
+}
+
+static int refuse(const struct sq_drift *drift, size_t total, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text more = SQ_TEXT_INIT;
+    if (total > 1)
+        sq_text_printf(&more, ", and %zu more", total - 1);
+    return sq_error(err, SQUALL_EREFUSED, "%s%s; drift \"warn\" or \"first\" takes the first file's word", drift->lines[0],
+                    sq_text_string(&more));
+}
+
+static int add_lines(struct squall_dataset *ds, const struct sq_drift *drift, struct squall_error *err)
+{
+    for (size_t i = 0; i < drift->count; i++)
+        SQ_TRY(sq_dataset_add_problem(ds, drift->lines[i], err));
+    return 0;
+}
+
+/* What the policy makes of the differences. */
+static int apply_policy(const struct many *m, const struct sq_drift *disorder, struct squall_dataset *ds, struct squall_error *err)
+{
+    const struct sq_drift *first = disorder;
+    size_t total = disorder->count;
+    for (size_t i = m->count; i-- > 0;) {
+        total += m->files[i].drift.count;
+        if (m->files[i].drift.count > 0)
+            first = &m->files[i].drift;
+    }
+    if (total == 0 || m->options.drift == SQUALL_DRIFT_FIRST)
+        return 0;
+    if (m->options.drift == SQUALL_DRIFT_ERROR)
+        return refuse(first, total, err);
+    for (size_t i = 0; i < m->count; i++)
+        SQ_TRY(add_lines(ds, &m->files[i].drift, err));
+    return add_lines(ds, disorder, err);
+}
+
+static int find_order(struct many *m, struct sq_drift *drift, struct squall_error *err)
+{
+    for (size_t i = 0; i < m->count; i++)
+        m->order[i] = i;
+    if (!m->coordinate)
+        return 0;
+    SQ_CLEANUP_FREE struct sq_many_part *parts = sq_alloc(m->count, sizeof *parts);
+    if (!parts)
+        return sq_error_memory(err, m->count * sizeof *parts);
+    for (size_t i = 0; i < m->count; i++)
+        parts[i] = m->files[i].part;
+    int status =
+        sq_many_order(m->coordinate->info.type, parts, m->paths, m->count, m->dim, m->options.order, m->order, drift, &m->joined, err);
+    for (size_t i = 0; i < m->count; i++) /* values may have become wider */
+        m->files[i].part = parts[i];
+    return status;
+}
+
+/* ---- the result ------------------------------------------------------------------------------------------------------------------- */
+
+/* The coordinate's attributes, with the units in which it is counted now. */
+static int coordinate_attributes(const struct many *m, char **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    const char *own = m->coordinate->info.attributes;
+    SQ_TRY(sq_json_parse(own, strlen(own), &attributes, err));
+    if (m->joined.units)
+        SQ_TRY(sq_json_set_string(attributes, "units", m->joined.units));
+    SQ_TRY(sq_json_write(attributes, false, &text, err));
+    *ret = sq_text_release(&text);
+    return *ret ? 0 : sq_error_memory(err, strlen(own));
+}
+
+static int add_coordinate(struct many *m, struct squall_dataset *ds, struct squall_error *err)
+{
+    char *attributes = NULL;
+    SQ_TRY(coordinate_attributes(m, &attributes, err));
+    void *values = m->joined.values;
+    m->joined.values = NULL;
+    return sq_memory_array_add(ds, m->coordinate->info.name, m->dim, m->joined.type, m->joined.length, values, attributes,
+                               m->coordinate->info.attribute_types, err);
+}
+
+static int add_array(struct many *m, struct squall_dataset *ds, size_t index, struct squall_array **parts, const uint64_t *lengths,
+                     struct squall_error *err)
+{
+    struct squall_array *a = m->files[0].ds->arrays[index];
+    int axis = sq_dimension_of(a, m->dim);
+    if (a == m->coordinate)
+        return add_coordinate(m, ds, err);
+    if (axis < 0 && (!m->new_dimension || sq_is_coordinate(a))) { /* the first file's, for all */
+        const uint64_t length = a->info.rank ? a->info.shape[0] : 1;
+        return sq_joined_array_add(ds, &a, &length, 1, 0, 0, "", err);
+    }
+    size_t pattern = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        parts[i] = sq_find_array(m->files[m->order[i]].ds, a->info.name, index);
+        pattern = m->order[i] == 0 ? i : pattern;
+    }
+    return sq_joined_array_add(ds, parts, lengths, m->count, pattern, m->new_dimension ? SQ_JOIN_NEW_DIMENSION : axis, m->dim, err);
+}
+
+static int fill_dataset(struct many *m, struct squall_dataset *ds, struct squall_error *err)
+{
+    const struct squall_dataset *first = m->files[0].ds;
+    SQ_CLEANUP_FREE struct squall_array **parts = sq_alloc(m->count, sizeof(struct squall_array *));
+    SQ_CLEANUP_FREE uint64_t *lengths = sq_alloc(m->count, sizeof *lengths);
+    if (!parts || !lengths || !(ds->attributes = sq_strdup(first->attributes ? first->attributes : "{}")) ||
+        (first->attribute_types && !(ds->attribute_types = sq_strdup(first->attribute_types))))
+        return sq_error_memory(err, m->count * sizeof(struct squall_array *));
+    for (size_t i = 0; i < m->count; i++) {
+        const struct squall_dataset *one = m->files[i].ds;
+        lengths[i] = m->files[m->order[i]].length;
+        for (size_t k = 0; k < one->problem_count; k++)
+            SQ_TRY(sq_dataset_add_problem(ds, one->problems[k], err));
+    }
+    for (size_t i = 0; i < first->group_count; i++) {
+        const struct squall_group_info *group = &first->groups[i];
+        char *attributes = sq_strdup(group->attributes), *types = group->attribute_types ? sq_strdup(group->attribute_types) : NULL;
+        if (!attributes || (group->attribute_types && !types)) {
+            sq_free(attributes);
+            sq_free(types);
+            return sq_error_memory(err, 1);
+        }
+        SQ_TRY(sq_dataset_add_group(ds, group->name, attributes, types, err));
+    }
+    for (size_t i = 0; i < first->array_count; i++)
+        SQ_TRY(add_array(m, ds, i, parts, lengths, err));
+    return 0;
+}
+
+static void many_free(void *data)
+{
+    struct many *m = data;
+    for (size_t i = m->count; i-- > 0;) { /* the first last: it has the others' decoders */
+        squall_dataset_close(m->files[i].ds);
+        sq_drift_done(&m->files[i].drift);
+        sq_many_part_done(&m->files[i].part);
+    }
+    sq_free(m->files);
+    sq_free(m->order);
+    sq_free(m->dim);
+    sq_free(m->joined.values);
+    sq_free(m->joined.units);
+    sq_free(m);
+}
+
+/* Types and shapes that differ leave nothing to go on with. */
+static int refuse_fatal(const struct many *m, struct squall_error *err)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const struct sq_drift *drift = &m->files[i].drift;
+        if (drift->fatal)
+            return sq_error(err, SQUALL_EREFUSED, "%s: they cannot be read as one array", drift->lines[drift->fatal_line]);
+    }
+    return 0;
+}
+
+static int open_files(struct many *m, struct squall_dataset *ds, struct squall_error *err)
+{
+    struct sq_drift disorder = {0};
+    if (m->count > 1)
+        SQ_TRY(open_file(m, 1, err));
+    SQ_TRY(choose_dimension(m, err));
+    SQ_TRY(sq_parallel(m->ctx->threads, m->count, take_file, m, err));
+    SQ_TRY(refuse_fatal(m, err));
+    int status = find_order(m, &disorder, err);
+    if (!status)
+        status = apply_policy(m, &disorder, ds, err);
+    sq_drift_done(&disorder);
+    return status ? status : fill_dataset(m, ds, err);
+}
+
+/* ds: the first file, open; taken over. */
+static int make_dataset(const struct squall_context *ctx, const char *const *paths, size_t count, struct squall_many_options options,
+                        struct squall_dataset *first, struct squall_dataset **ret, struct squall_error *err)
+{
+    struct many *m = sq_alloc_zero(1, sizeof *m);
+    struct one_file *files = sq_alloc_zero(count, sizeof *files);
+    size_t *order = sq_alloc(count, sizeof *order);
+    struct squall_dataset *ds = m && files && order ? sq_dataset_new(ctx, paths[0], first->format, err) : NULL;
+    if (!ds) {
+        sq_free(m);
+        sq_free(files);
+        sq_free(order);
+        squall_dataset_close(first);
+        return sq_error_memory(err, count * sizeof *files);
+    }
+    *m = (struct many){.ctx = ctx, .paths = paths, .count = count, .options = options, .files = files, .order = order};
+    files[0].ds = first;
+    ds->format_data = m;
+    ds->format_data_free = many_free;
+    int status = open_files(m, ds, err);
+    if (status)
+        squall_dataset_close(ds);
+    else
+        *ret = ds;
+    return status;
+}
+
+int squall_dataset_open_many(squall_context *ctx, const char *const *paths, size_t count, const struct squall_many_options *options,
+                             squall_dataset **ret, struct squall_error *err)
+{
+    static const struct squall_many_options STANDARD;
+    struct squall_dataset *first = NULL;
+    if (count == 0)
+        return sq_error(err, SQUALL_EINVAL, "no file is given");
+    SQ_TRY(sq_open_path(ctx, paths[0], &first, err));
+    if (!strcmp(first->format, "grib")) {
+        squall_dataset_close(first);
+        return sq_grib_dataset_open(ctx, paths[0], paths, count, ret, err);
+    }
+    return make_dataset(ctx, paths, count, options ? *options : STANDARD, first, ret, err);
+}

@@ -1,0 +1,304 @@
+/* See many_order.h. */
+#include "cube/many_order.h"
+#include "array/dtype.h"
+#include "base/checked.h"
+#include "base/error_internal.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "cube/cf_time.h"
+#include "engine/read.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int copy_text(const struct sq_json *attributes, const char *name, char **ret, struct squall_error *err)
+{
+    const char *text = sq_json_string(sq_json_get(attributes, name));
+    if (text && !(*ret = sq_strdup(text)))
+        return sq_error_memory(err, strlen(text));
+    return 0;
+}
+
+int sq_many_part_read(struct squall_array *a, struct sq_many_part *ret, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
+    const struct squall_selection all = squall_selection_all(a);
+    uint64_t bytes;
+    ret->length = a->info.rank ? a->info.shape[0] : 1;
+    if (!sq_mul_u64(ret->length, a->info.element_bytes, &bytes) || bytes > SIZE_MAX - 1 || !(ret->values = sq_alloc(1, (size_t)bytes + 1)))
+        return sq_error_memory(err, ret->length);
+    SQ_TRY(sq_array_read(a, &all, ret->values, NULL, 1, NULL, err));
+    SQ_TRY(sq_json_parse(a->info.attributes, strlen(a->info.attributes), &attributes, err));
+    SQ_TRY(copy_text(attributes, "units", &ret->units, err));
+    return copy_text(attributes, "calendar", &ret->calendar, err);
+}
+
+void sq_many_part_done(struct sq_many_part *part)
+{
+    sq_free(part->values);
+    sq_free(part->units);
+    sq_free(part->calendar);
+    *part = (struct sq_many_part){0};
+}
+
+/* ---- counted alike ---------------------------------------------------------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* All parts as `to` counts, each in a copy. False: one has a value without exact counterpart, and *ret_failed says which. */
+static int try_units(enum squall_type type, const struct sq_many_part *parts, size_t count, const struct sq_cf_time *from,
+                     const struct sq_cf_time *to, void *values, size_t *ret_failed)
+{
+    const size_t element_bytes = squall_type_size(type);
+    uint8_t *at = values;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(at, parts[i].values, (size_t)parts[i].length * element_bytes);
+        if (!sq_cf_time_rebase(type, at, parts[i].length, &from[i], to)) {
+            *ret_failed = i;
+            return false;
+        }
+        at += parts[i].length * element_bytes;
+    }
+    return true;
+}
+
+static bool is_short(enum squall_type type)
+{
+    return squall_type_size(type) < 8;
+}
+
+/* The type in which all can be told: eight bytes wide. */
+static void widen(enum squall_type type, struct sq_many_part *part, void *wide)
+{
+    for (uint64_t i = 0; i < part->length; i++)
+        switch (type) {
+        case SQUALL_INT16:
+            ((int64_t *)wide)[i] = ((const int16_t *)part->values)[i];
+            break;
+        case SQUALL_UINT16:
+            ((int64_t *)wide)[i] = ((const uint16_t *)part->values)[i];
+            break;
+        case SQUALL_INT32:
+            ((int64_t *)wide)[i] = ((const int32_t *)part->values)[i];
+            break;
+        case SQUALL_UINT32:
+            ((int64_t *)wide)[i] = ((const uint32_t *)part->values)[i];
+            break;
+        default:
+            ((double *)wide)[i] = (double)((const float *)part->values)[i];
+            break;
+        }
+    sq_free(part->values);
+    part->values = wide;
+}
+
+static int widen_all(enum squall_type *type, struct sq_many_part *parts, size_t count, struct squall_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *wide = sq_alloc((size_t)parts[i].length + 1, 8);
+        if (!wide)
+            return sq_error_memory(err, 8 * parts[i].length);
+        widen(*type, &parts[i], wide);
+    }
+    *type = *type == SQUALL_FLOAT32 ? SQUALL_FLOAT64 : SQUALL_INT64;
+    return 0;
+}
+
+static int cannot_count(const char *name, const char *path, const char *units, const char *calendar, const struct sq_many_part *first,
+                        const char *first_path, struct squall_error *err)
+{
+    return sq_error(err, SQUALL_EREFUSED,
+                    "%s: %s counts \"%s\" (calendar %s), which cannot be told exactly together with %s, \"%s\" (calendar %s)", path, name,
+                    units ? units : "", calendar ? calendar : "standard", first_path, first->units ? first->units : "",
+                    first->calendar ? first->calendar : "standard");
+}
+
+static int parse_all(const struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, struct sq_cf_time *from,
+                     struct squall_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *units = parts[i].units, *calendar = parts[i].calendar;
+        if (!units || !sq_cf_time_parse(units, calendar, &from[i]) || from[i].calendar != from[0].calendar)
+            return cannot_count(name, paths[i], units, calendar, &parts[0], paths[0], err);
+    }
+    return 0;
+}
+
+/* Their units differ: count all as the first, else in the coarsest finer unit, else in a wider type. */
+static int count_alike(struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, struct sq_many_coordinate *c,
+                       struct squall_error *err)
+{
+    SQ_CLEANUP_FREE struct sq_cf_time *from = sq_alloc(count, sizeof *from);
+    size_t failed = 0;
+    if (!from)
+        return sq_error_memory(err, count * sizeof *from);
+    SQ_TRY(parse_all(parts, paths, count, name, from, err));
+    for (bool wide = false;; wide = true) {
+        struct sq_cf_time to = from[0];
+        do
+            if (try_units(c->type, parts, count, from, &to, c->values, &failed)) {
+                c->units = sq_cf_time_units(&to);
+                return c->units ? 0 : sq_error_memory(err, 64);
+            }
+        while (sq_cf_time_refine(&to));
+        if (wide || !is_short(c->type))
+            return cannot_count(name, paths[failed], parts[failed].units, parts[failed].calendar, &parts[0], paths[0], err);
+        SQ_TRY(widen_all(&c->type, parts, count, err));
+    }
+}
+
+/* ---- the order -------------------------------------------------------------------------------------------------------------------- */
+
+static double number_at(enum squall_type type, const void *values, uint64_t i)
+{
+    switch (type) {
+    case SQUALL_INT8:
+        return ((const int8_t *)values)[i];
+    case SQUALL_INT16:
+        return ((const int16_t *)values)[i];
+    case SQUALL_INT32:
+        return ((const int32_t *)values)[i];
+    case SQUALL_INT64:
+        return (double)((const int64_t *)values)[i];
+    case SQUALL_UINT8:
+        return ((const uint8_t *)values)[i];
+    case SQUALL_UINT16:
+        return ((const uint16_t *)values)[i];
+    case SQUALL_UINT32:
+        return ((const uint32_t *)values)[i];
+    case SQUALL_UINT64:
+        return (double)((const uint64_t *)values)[i];
+    case SQUALL_FLOAT32:
+        return (double)((const float *)values)[i];
+    default:
+        return ((const double *)values)[i];
+    }
+}
+
+struct place {
+    double first, last;
+    size_t file;
+    uint64_t begin, length; /* of its values in the coordinate */
+};
+
+static int compare_places(const struct place *a, const struct place *b, int sign)
+{
+    if (a->length == 0 || b->length == 0 || a->first == b->first || isnan(a->first) || isnan(b->first))
+        return a->file < b->file ? -1 : a->file > b->file;
+    return a->first < b->first ? -sign : sign;
+}
+
+static int rising(const void *a, const void *b)
+{
+    return compare_places(a, b, 1);
+}
+
+static int falling(const void *a, const void *b)
+{
+    return compare_places(a, b, -1);
+}
+
+/* Does the coordinate of most files fall? The first that has two values says it. */
+static bool does_fall(const struct place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (places[i].length > 1)
+            return places[i].last < places[i].first;
+    return false;
+}
+
+static int note_disorder(enum squall_type type, const void *values, const struct place *places, const char *const *paths, size_t count,
+                         const char *name, double sign, struct sq_drift *drift, struct squall_error *err)
+{
+    const struct place *before = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct place *p = &places[i];
+        bool in_order = true;
+        for (uint64_t k = 1; k < p->length; k++)
+            in_order = in_order && sign * (number_at(type, values, p->begin + k) - number_at(type, values, p->begin + k - 1)) > 0;
+        if (!in_order)
+            SQ_TRY(sq_drift_add(drift, err, "%s: %s does not go one way", paths[p->file], name));
+        if (before && p->length > 0 && !(sign * (p->first - before->last) > 0))
+            SQ_TRY(sq_drift_add(drift, err, "%s: %s begins at %.10g, but %s ends at %.10g: the files overlap or are in no order",
+                                paths[p->file], name, p->first, paths[before->file], before->last));
+        if (p->length > 0)
+            before = p;
+    }
+    return 0;
+}
+
+static int put_in_order(struct sq_many_coordinate *c, struct place *places, size_t count, size_t *order, struct squall_error *err)
+{
+    const size_t element_bytes = squall_type_size(c->type);
+    uint8_t *sorted = sq_alloc((size_t)c->length + 1, element_bytes);
+    uint64_t at = 0;
+    if (!sorted)
+        return sq_error_memory(err, c->length * element_bytes);
+    for (size_t i = 0; i < count; i++) {
+        order[i] = places[i].file;
+        memcpy(sorted + at * element_bytes, (const uint8_t *)c->values + places[i].begin * element_bytes,
+               (size_t)places[i].length * element_bytes);
+        places[i].begin = at;
+        at += places[i].length;
+    }
+    sq_free(c->values);
+    c->values = sorted;
+    return 0;
+}
+
+static int find_order(const struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, enum squall_order how,
+                      size_t *order, struct sq_drift *drift, struct sq_many_coordinate *c, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE struct place *places = sq_alloc_zero(count, sizeof *places);
+    uint64_t at = 0;
+    if (!places)
+        return sq_error_memory(err, count * sizeof *places);
+    for (size_t i = 0; i < count; i++) {
+        places[i] = (struct place){.file = i, .begin = at, .length = parts[i].length};
+        if (parts[i].length > 0) {
+            places[i].first = number_at(c->type, c->values, at);
+            places[i].last = number_at(c->type, c->values, at + parts[i].length - 1);
+        }
+        at += parts[i].length;
+    }
+    const bool falls = does_fall(places, count);
+    if (how == SQUALL_ORDER_COORDINATES)
+        qsort(places, count, sizeof *places, falls ? falling : rising);
+    SQ_TRY(put_in_order(c, places, count, order, err));
+    return note_disorder(c->type, c->values, places, paths, count, name, falls ? -1 : 1, drift, err);
+}
+
+int sq_many_order(enum squall_type type, struct sq_many_part *parts, const char *const *paths, size_t count, const char *name,
+                  enum squall_order how, size_t *order, struct sq_drift *drift, struct sq_many_coordinate *ret, struct squall_error *err)
+{
+    struct sq_many_coordinate c = {.type = type};
+    bool alike = true;
+    for (size_t i = 0; i < count; i++) {
+        alike = alike && same_text(parts[i].units, parts[0].units) && same_text(parts[i].calendar, parts[0].calendar);
+        if (!sq_add_u64(c.length, parts[i].length, &c.length) || c.length > SIZE_MAX / 16)
+            return sq_error_memory(err, c.length);
+    }
+    if (!(c.values = sq_alloc((size_t)c.length + 1, 8))) /* room for the wider type */
+        return sq_error_memory(err, 8 * c.length);
+    int status = 0;
+    uint8_t *at = c.values;
+    for (size_t i = 0; i < count && alike; i++) {
+        const size_t bytes = (size_t)parts[i].length * squall_type_size(type);
+        memcpy(at, parts[i].values, bytes);
+        at += bytes;
+    }
+    if (!alike)
+        status = count_alike(parts, paths, count, name, &c, err);
+    if (!status)
+        status = find_order(parts, paths, count, name, how, order, drift, &c, err);
+    if (status) {
+        sq_free(c.values);
+        sq_free(c.units);
+        return status;
+    }
+    *ret = c;
+    return 0;
+}

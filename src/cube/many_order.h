@@ -1,0 +1,37 @@
+/* The coordinate along which the files of many follow each other: read, counted alike, and the files put in its order. */
+#ifndef SQ_CUBE_MANY_ORDER_H
+#define SQ_CUBE_MANY_ORDER_H
+
+#include "cube/many_compare.h"
+#include "squall/many.h"
+
+/* The coordinate's part in one file. */
+struct sq_many_part {
+    void *values;           /* length elements; sq_free */
+    uint64_t length;        /* of the dimension in this file */
+    char *units, *calendar; /* NULL: none; sq_free */
+};
+
+struct sq_many_coordinate {
+    enum squall_type type;
+    char *units;  /* what they are counted in together; NULL: as the first file says; sq_free */
+    void *values; /* of all files, in order; sq_free. NULL: there is no coordinate of numbers */
+    uint64_t length;
+};
+
+/* The part of one file: `a` is the coordinate, one element where it has no dimension. */
+int sq_many_part_read(struct squall_array *a, struct sq_many_part *ret, struct squall_error *err) SQUALL_CHECK;
+void sq_many_part_done(struct sq_many_part *part);
+
+/*
+ * Count all parts alike, find the order of the files, join the values. paths: for messages.
+ *
+ * order     [count]: which file is the i-th
+ * drift     files that overlap or are in no order
+ * Errors: SQUALL_EREFUSED where times cannot be counted alike
+ */
+int sq_many_order(enum squall_type type, struct sq_many_part *parts, const char *const *paths, size_t count, const char *name,
+                  enum squall_order how, size_t *order, struct sq_drift *drift, struct sq_many_coordinate *ret,
+                  struct squall_error *err) SQUALL_CHECK;
+
+#endif

@@ -1,0 +1,243 @@
+"""Many files as one dataset: numpy's concatenate of what each file holds is the oracle; files that do not agree are named."""
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import squall
+
+DAYS = 5
+
+
+def write_day(path, day, *, hours=4, units="hours since 2020-01-01", start=None, lat=(10, 20, 30), kind="i8", name="t2m", attrs=()):
+    times = np.arange(hours) * 6 + (24 * day if start is None else start)
+    squall.create_group(path)
+    a = {"units": "K", "long_name": f"of day {day}"} | dict(attrs)
+    values = np.random.default_rng(day).normal(size=(hours, 3, 4)).astype("f4")
+    for variable, data, dims, attributes in (
+        ("time", times.astype(kind), ("time",), {"units": units, "calendar": "standard"}),
+        ("lat", np.array(lat, "f8"), ("lat",), {}),
+        (name, values, ("time", "lat", "x"), a),
+        ("height", np.float32(2), (), {}),
+    ):
+        squall.create_array(path, variable, data=data, dims=dims, chunks=tuple(min(2, n) for n in data.shape), attributes=attributes)
+    return values
+
+
+@pytest.fixture
+def days(tmp_path):
+    paths = [tmp_path / f"day{day}.zarr" for day in range(DAYS)]
+    return paths, np.concatenate([write_day(path, day) for day, path in enumerate(paths)])
+
+
+def test_a_variable_is_its_parts_one_behind_the_other(days):
+    paths, values = days
+    ds = squall.open_many(paths, concat_dim="time")
+    t2m = ds["t2m"]
+    assert t2m.shape == values.shape and t2m.dims == ("time", "lat", "x") and not ds.problems
+    assert np.array_equal(t2m[...], values) and ds["time"][...].tolist() == list(range(0, 24 * DAYS, 6))
+    assert ds["time"].attrs["units"] == "hours since 2020-01-01"
+    assert ds["height"][...] == 2 and ds["lat"][...].tolist() == [10, 20, 30] and t2m.attrs["long_name"] == "of day 0"
+    for key in (np.s_[3:9], np.s_[::3], np.s_[1::5, 1, ::-1], np.s_[19], np.s_[-1, :, 2], np.s_[8:8], np.s_[::-1], np.s_[4:5, 0:1, 3:]):
+        assert np.array_equal(t2m[key], values[key]), key
+    assert np.array_equal(t2m.oindex[[0, 7, 19, 7], :, [1, 3]], values[[0, 7, 19, 7]][:, :, [1, 3]])
+    assert np.array_equal(t2m.vindex[[0, 19, 4], [1, 2, 0], [3, 0, 1]], values[[0, 19, 4], [1, 2, 0], [3, 0, 1]])
+    out = np.empty_like(values)
+    assert t2m.read(np.s_[...], out=out) is out and np.array_equal(out, values)
+
+
+def test_the_dimension_is_found_and_files_are_put_in_order(days):
+    paths, values = days
+    shuffled = [paths[i] for i in (2, 0, 4, 1, 3)]
+    ds = squall.open_many(shuffled)
+    assert np.array_equal(ds["t2m"][...], values) and (np.diff(ds["time"][...]) > 0).all()
+    with pytest.raises(squall.Error, match=r"day0\.zarr: time begins at 0, but .*day2\.zarr ends at 66"):
+        squall.open_many(shuffled, order="given")
+    given = squall.open_many(shuffled, order="given", drift="first")
+    assert np.array_equal(given["t2m"][:4], values[8:12]) and given["time"][0] == 48
+
+
+def test_a_pattern_is_the_files_that_match(days):
+    paths, values = days
+    folder = paths[0].parent
+    for ds in (squall.open_many(str(folder / "day*.zarr")), squall.open(folder / "day[0-4].zarr")):
+        assert np.array_equal(ds["t2m"][...], values)
+    with pytest.raises(FileNotFoundError, match="no file has such a name"):
+        squall.open_many(str(folder / "night*.zarr"))
+    with pytest.raises(ValueError, match="empty"):
+        squall.open_many([])
+
+
+def test_a_new_dimension_comes_first(tmp_path):
+    paths = [tmp_path / f"member{i}.zarr" for i in range(3)]
+    values = [write_day(path, i, start=0) for i, path in enumerate(paths)]
+    ds = squall.open_many(paths, concat_dim="number")
+    assert ds["t2m"].shape == (3, 4, 3, 4) and ds["t2m"].dims == ("number", "time", "lat", "x")
+    assert np.array_equal(ds["t2m"][...], np.stack(values)) and ds["time"].shape == (4,) and ds["height"].dims == ("number",)
+    assert np.array_equal(ds["t2m"][::2, 1, :, 3], np.stack(values)[::2, 1, :, 3])
+    with pytest.raises(squall.Error, match="differ along no dimension; say along which"):
+        squall.open_many([paths[0], paths[0]])
+
+
+def test_scalars_become_the_coordinate_of_a_new_dimension(tmp_path):
+    for i, hour in enumerate((12, 0, 6)):
+        path = tmp_path / f"f{i}.zarr"
+        squall.create_group(path)
+        squall.create_array(path, "time", data=np.int32(hour), dims=(), attributes={"units": "hours since 2020-01-01"})
+        squall.create_array(path, "v", data=np.full((2, 2), hour), dims=("y", "x"))
+    ds = squall.open_many(sorted(tmp_path.iterdir()), concat_dim="time")
+    assert ds["time"][...].tolist() == [0, 6, 12] and ds["v"][:, 0, 0].tolist() == [0, 6, 12] and ds["time"].dims == ("time",)
+
+
+@pytest.mark.parametrize(
+    ("units", "kind", "expected"),
+    [
+        ("hours since 2020-01-02", "i8", ([0, 6, 24, 30], "hours since 2020-01-01")),
+        ("days since 2020-01-02 00:00:00", "i8", ([0, 6, 24, 168], "hours since 2020-01-01")),
+        ("minutes since 2020-01-02T00:00Z", "i8", ([0, 360, 1440, 1446], "minutes since 2020-01-01")),
+        ("seconds since 2020-01-02 01:00+01:00", "i4", ([0, 21600, 86400, 86406], "seconds since 2020-01-01")),
+        ("days since 2020-01-02", "f8", ([0.0, 6.0, 24.0, 168.0], "hours since 2020-01-01")),
+        ("milliseconds since 2100-01-01", "i4", (None, "milliseconds since 2020-01-01")),
+    ],
+)
+def test_times_counted_from_different_moments_are_counted_alike(tmp_path, units, kind, expected):
+    write_day(tmp_path / "a.zarr", 0, hours=2, kind=kind)
+    write_day(tmp_path / "b.zarr", 1, hours=2, kind=kind, units=units, start=0)
+    time = squall.open_many([tmp_path / "a.zarr", tmp_path / "b.zarr"], "time")["time"]
+    numbers, told = expected
+    assert time.attrs["units"] == told and time.dtype == (kind if numbers else "i8")
+    import cftime
+
+    moments = [
+        cftime.num2date(np.arange(2) * 6, "hours since 2020-01-01"),
+        cftime.num2date(np.arange(2) * 6, units.replace("T", " ").replace("Z", "")),
+    ]
+    assert cftime.num2date(time[...], time.attrs["units"]).tolist() == np.concatenate(moments).tolist()
+    assert numbers is None or time[...].tolist() == numbers
+
+
+@pytest.mark.parametrize("calendar", ["standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day", "all_leap", "360_day"])
+def test_every_calendar_has_its_own_days(tmp_path, calendar):
+    import cftime
+
+    moments = ["1999-02-27", "2000-03-01", "0850-12-30", "1582-10-04", "1582-10-15", "2100-02-28 12:30:00", "1600-02-29", "1900-03-01"]
+    if calendar in ("noleap", "365_day"):
+        moments.remove("1600-02-29")
+    for i, moment in enumerate(moments):
+        path = tmp_path / f"{i}.zarr"
+        squall.create_group(path)
+        squall.create_array(
+            path, "time", data=np.array([i], "i8"), dims=("time",), attributes={"units": f"days since {moment}", "calendar": calendar}
+        )
+    ds = squall.open_many(sorted(tmp_path.iterdir()), "time", order="given", drift="first")
+    wanted = [cftime.num2date(i, f"days since {moment}", calendar) for i, moment in enumerate(moments)]
+    found = cftime.num2date(ds["time"][...], ds["time"].attrs["units"], calendar)
+    assert found.tolist() == wanted
+
+
+def test_times_that_cannot_be_told_together_are_refused(tmp_path):
+    write_day(tmp_path / "a.zarr", 0)
+    for units, calendar, words in (
+        ("months since 2020-01-01", "standard", "months since"),
+        ("hours since 2020-01-02", "360_day", "calendar 360_day"),
+        ("hours since the flood", "standard", "the flood"),
+    ):
+        write_day(tmp_path / "b.zarr", 1, units=units)
+        squall.open_array(tmp_path / "b.zarr" / "time", mode="r+").attrs["calendar"] = calendar
+        with pytest.raises(squall.Error, match=words) as failure:
+            squall.open_many([tmp_path / "a.zarr", tmp_path / "b.zarr"], "time", drift="first")
+        assert "b.zarr" in str(failure.value) and "a.zarr" in str(failure.value) and failure.value.status == squall.Status.EREFUSED
+        subprocess.run(["rm", "-r", tmp_path / "b.zarr"], check=True)
+
+
+DRIFTS = {
+    "units": ({"attrs": {"units": "degC"}}, r'b\.zarr: units of t2m is "degC", in .*a\.zarr it is "K"'),
+    "scale": ({"attrs": {"scale_factor": 0.5}}, r"b\.zarr: scale_factor of t2m is 0\.5, in .*a\.zarr it is none"),
+    "grid": ({"lat": (10, 20, 31)}, r"b\.zarr: the values of lat are others than in .*a\.zarr"),
+    "overlap": ({"start": 17}, r"b\.zarr: time begins at 17, but .*a\.zarr ends at 18: the files overlap"),
+    "missing": ({"name": "t2m_old"}, r"b\.zarr: there is no t2m, in .*a\.zarr there is"),
+}
+
+
+@pytest.mark.parametrize("what", DRIFTS)
+def test_files_that_do_not_agree_are_named(tmp_path, what):
+    changes, words = DRIFTS[what]
+    values = write_day(tmp_path / "a.zarr", 0)
+    write_day(tmp_path / "b.zarr", 1, **changes)
+    paths = [tmp_path / "a.zarr", tmp_path / "b.zarr"]
+    with pytest.raises(squall.Error, match=words) as failure:
+        squall.open_many(paths, "time")
+    assert 'drift "warn"' in str(failure.value)
+    with pytest.warns(UserWarning) as told:
+        ds = squall.open_many(paths, "time", drift="warn")
+    assert any(re.search(words, line) for line in ds.problems) and [str(w.message) for w in told] == list(ds.problems)
+    first = squall.open_many(paths, "time", drift="first")
+    assert not first.problems and first["t2m"].shape == (8, 3, 4) and first["t2m"].attrs["units"] == "K"
+    assert np.array_equal(np.sort(first["t2m"][:4].ravel()), np.sort(values.ravel()))
+    if what == "missing":
+        assert (first["t2m"][4:] == first["t2m"].fill_value).all() and "t2m_old" not in first
+
+
+def test_types_and_shapes_must_agree(tmp_path):
+    write_day(tmp_path / "a.zarr", 0)
+    write_day(tmp_path / "b.zarr", 1, kind="f8")
+    write_day(tmp_path / "c.zarr", 2, lat=(1, 2))
+    for name, words in (("b", r"b\.zarr: time is float64, in .*a\.zarr it is int64"), ("c", r"lat has the shape \(lat=2\)")):
+        with pytest.raises(squall.Error, match=words) as failure:
+            squall.open_many([tmp_path / "a.zarr", tmp_path / f"{name}.zarr"], "time", drift="first")
+        assert "cannot be read as one array" in str(failure.value)
+
+
+def test_a_damaged_chunk_names_its_file(days):
+    paths, _ = days
+    (paths[3] / "t2m" / "c" / "0" / "0" / "0").write_bytes(b"x")
+    t2m = squall.open_many(paths)["t2m"]
+    assert t2m[:12].shape == (12, 3, 4)
+    with pytest.raises(squall.Error, match=r"array t2m: .*day3\.zarr: array t2m, chunk 0/0/0"):
+        t2m[...]
+
+
+def test_texts_are_joined_and_freed(tmp_path):
+    for i in range(3):
+        squall.create_group(tmp_path / f"{i}.zarr")
+        squall.create_array(tmp_path / f"{i}.zarr", "name", data=np.array([f"a{i}", f"b{i}"], "T"), dims=("station",))
+    ds = squall.open_many(sorted(tmp_path.iterdir()), "station")
+    assert ds["name"][...].tolist() == ["a0", "b0", "a1", "b1", "a2", "b2"] and ds["name"][4:2:-1].tolist() == ["a2", "b1"]
+
+
+def test_it_pickles_small_and_refuses_other_files(days):
+    paths, values = days
+    ds = squall.open_many(paths, "time")
+    for thing in (ds, ds["t2m"]):
+        assert len(pickle.dumps(thing)) < 1000 + 16 * DAYS
+    again = pickle.loads(pickle.dumps(ds["t2m"]))
+    assert np.array_equal(again[5:9], values[5:9])
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer)[5:9].sum())"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(ds["t2m"]), capture_output=True, env=env, check=True)
+    assert np.float32(done.stdout) == pytest.approx(values[5:9].sum(), rel=1e-5)
+
+
+def test_arguments_are_checked(days):
+    paths, _ = days
+    for wrong in ({"order": "time"}, {"drift": "ignore"}):
+        with pytest.raises(ValueError, match="possible are"):
+            squall.open_many(paths, **wrong)
+    with pytest.raises(FileNotFoundError):
+        squall.open_many([*paths, paths[0].parent / "none.zarr"], "time")
+
+
+def test_grib_files_make_one_hypercube(shared):
+    path = shared / "data" / "grib" / "era5-levels-members.grib"
+    assert squall.open_many([path]).format == "grib"
+
+
+def test_the_command_takes_patterns(days):
+    paths, values = days
+    command = os.environ.get("SQUALL", "build/squall")
+    done = subprocess.run([command, "info", str(paths[0].parent / "day*.zarr")], capture_output=True, text=True)
+    assert done.returncode == 0 and "t2m" in done.stdout and "time=20" in done.stdout.replace(" ", ""), done

@@ -192,6 +192,13 @@ int sq_codec_chain_bind_hdf5(const struct sq_hdf5_filter *filters, size_t count,
     return 0;
 }
 
+size_t sq_codec_chain_shuffle_width(const struct sq_codec_chain *chain)
+{
+    enum { BYTES, FIRST_FILTER };
+    const bool shuffles = chain->stage_count > FIRST_FILTER && chain->stages[FIRST_FILTER].ops == &stage_shuffle;
+    return shuffles && chain->stages[BYTES].decode_copies ? (size_t)chain->stages[FIRST_FILTER].value[OPTION_WIDTH] : 0;
+}
+
 int sq_codec_decode_masked(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, unsigned threads, uint32_t skip_mask,
                            const void *src, size_t src_size, void *dst, size_t dst_size, struct squall_error *err)
 {

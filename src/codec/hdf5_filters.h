@@ -27,6 +27,9 @@ int sq_codec_chain_bind_hdf5(const struct sq_hdf5_filter *filters, size_t count,
 /* The first filter that is not known, "filter 32013 (zfp)"; NULL: all are. Lives as long as the chain. */
 const char *sq_codec_chain_unknown_filter(const struct sq_codec_chain *chain);
 
+/* What the first filter shuffles: elements of so many bytes, in the machine's order; 0: it is another, or elements are turned. */
+size_t sq_codec_chain_shuffle_width(const struct sq_codec_chain *chain);
+
 /* sq_codec_decode of a chunk to which the filters in skip_mask (bit 0: the first one) were not applied. Of chains bound as above. */
 int sq_codec_decode_masked(const struct sq_codec_chain *chain, struct sq_codec_scratch *scratch, unsigned threads, uint32_t skip_mask,
                            const void *src, size_t src_size, void *dst, size_t dst_size, struct squall_error *err) SQUALL_CHECK;

@@ -53,6 +53,9 @@ struct sq_array_ops {
      */
     int (*decode)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
                   size_t size, void *dst, size_t dst_size, struct squall_error *err);
+    /* decode, but for the unshuffling: *ret_layout says how elements lie. Where keeps_shuffled is set. */
+    int (*decode_shuffled)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
+                           size_t size, void *dst, size_t dst_size, struct sq_shuffle_layout *ret_layout, struct squall_error *err);
     /* A range of a chunk, from a file's parts as they are needed, as sq_codec_decode_range; only where has_range is set. */
     int (*decode_range)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_codec_input *input,
                         const struct sq_codec_range *range, void *dst, struct sq_shuffle_layout *ret_layout, struct squall_error *err);
@@ -81,6 +84,7 @@ struct squall_array {
     unsigned swap_bytes;                /* plain: 2, 4, 8: so many at a time lie in the other byte order; 0: none do */
     uint64_t row_bytes;             /* plain: from an index of the first dimension to the next, where other things lie between; 0: packed */
     bool has_range;                 /* decode_range of a part costs less than decode */
+    bool keeps_shuffled;            /* decode_shuffled costs less than decode */
     struct squall_dataset *dataset; /* set by sq_dataset_add */
 };
 

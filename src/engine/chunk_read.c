@@ -500,12 +500,29 @@ static void pick(const struct sq_passage *p, const struct shuffled *chunk, unsig
     }
 }
 
+/* All of the chunk, as cheaply as can be. */
+static int decode_few(struct sq_passage *p, const void *stored, struct shuffled *chunk, struct squall_error *err)
+{
+    const struct squall_array *a = p->reading->array;
+    const struct sq_codec_range all = {.chunk_bytes = p->chunk_bytes, .count_bytes = p->chunk_bytes};
+    int status;
+    if (a->has_range)
+        return decode_range(p, stored, &all, chunk->bytes, &chunk->layout, err);
+    const void *raw = fetch_whole(p, stored, &status, err);
+    if (!raw)
+        return status;
+    double begin = sq_reading_clock(p->reading);
+    status = a->ops->decode_shuffled(a, p->worker->scratch, p->threads, &p->where, raw, (size_t)p->where.size_bytes, chunk->bytes,
+                                     p->chunk_bytes, &chunk->layout, err);
+    p->worker->speed.decode_seconds += sq_reading_clock(p->reading) - begin;
+    return status ? sq_error_within(err, status, "%s", sq_passage_source_name(p)) : 0;
+}
+
 /* Of the other elements of the chunk, which are kept for the next few, no more is done than must be. */
 static int read_few(struct sq_passage *p, const void *stored, struct squall_error *err)
 {
     const struct squall_array *a = p->reading->array;
     struct sq_chunk_cache *cache = a->dataset->ctx->cache;
-    const struct sq_codec_range all = {.chunk_bytes = p->chunk_bytes, .count_bytes = p->chunk_bytes};
     const size_t size_bytes = sizeof(struct shuffled) + p->chunk_bytes;
     const bool keep = is_worth_keeping(p);
     if (keep && read_cached(p))
@@ -521,7 +538,7 @@ static int read_few(struct sq_passage *p, const void *stored, struct squall_erro
     struct shuffled *chunk = sq_worker_chunk(p->worker, size_bytes);
     if (!chunk)
         return sq_error_memory(err, size_bytes);
-    SQ_TRY(decode_range(p, stored, &all, chunk->bytes, &chunk->layout, err));
+    SQ_TRY(decode_few(p, stored, chunk, err));
     pick(p, chunk, 0, p->offset, p->to);
     if (keep)
         sq_chunk_cache_give(cache, &key, size_bytes, &p->worker->chunk, &p->worker->chunk_capacity);
@@ -572,7 +589,7 @@ static int read_encoded(struct sq_passage *p, const void *stored, struct squall_
         return decode(p, stored, p->to, err);
     if (a->has_range && span <= p->chunk_bytes / SMALL_PART)
         return read_range(p, stored, span, err);
-    if (a->has_range && p->box_bytes <= p->chunk_bytes / FEW_PART)
+    if ((a->has_range || a->keeps_shuffled) && p->box_bytes <= p->chunk_bytes / FEW_PART)
         return read_few(p, stored, err);
     return read_through_buffer(p, stored, err);
 }

@@ -243,6 +243,22 @@ static int decode(const struct squall_array *a, void *scratch, unsigned threads,
     return status ? sq_error_within(err, status, "byte %" PRIu64, where->offset) : 0;
 }
 
+/* As if the chunk had not gone through the first filter, which shuffles. */
+static int decode_shuffled(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where,
+                           const void *bytes, size_t size, void *dst, size_t dst_size, struct sq_shuffle_layout *ret_layout,
+                           struct squall_error *err)
+{
+    enum { FIRST_FILTER = 1 };
+    const struct hdf5_array *h = hdf5_array(a);
+    const uint32_t skip_mask = (uint32_t)where->param;
+    int status = decode_chunk(h, scratch, threads, skip_mask | FIRST_FILTER, bytes, size, dst, dst_size, err);
+    if (status)
+        return sq_error_within(err, status, "byte %" PRIu64, where->offset);
+    *ret_layout = (struct sq_shuffle_layout){.block_bytes = dst_size,
+                                             .width = skip_mask & FIRST_FILTER ? 1 : sq_codec_chain_shuffle_width(h->filters)};
+    return 0;
+}
+
 static void array_free(struct squall_array *a)
 {
     struct hdf5_array *h = hdf5_array(a);
@@ -264,6 +280,7 @@ static const struct sq_array_ops OPS = {
     .scratch_new = scratch_new,
     .scratch_free = scratch_free,
     .decode = decode,
+    .decode_shuffled = decode_shuffled,
     .stored_bytes = stored_bytes,
     .free = array_free,
 };
@@ -396,6 +413,8 @@ static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct
                                      err));
     const bool variable = sq_type_is_variable(h->elements.dtype.type);
     h->base.plain = !h->filters && h->elements.is_same && !h->elements.big_endian;
+    const size_t width = h->filters && h->elements.is_same ? sq_codec_chain_shuffle_width(h->filters) : 0;
+    h->base.keeps_shuffled = width > 1 && h->layout.size_bytes % width == 0;
     h->base.decoded_id = variable || h->compact ? 0 : decoded_id(h);
     return 0;
 }

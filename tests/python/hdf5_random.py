@@ -1,5 +1,5 @@
-"""Random HDF5 datasets made by h5py: layouts and chunk indexes of all library versions, filters and masks of them, types, fill values, what was
-written and what was not, and sizes changed afterwards. A case is made again by its number."""
+"""Random HDF5 datasets made by h5py: layouts and chunk indexes of all library versions, filters and masks of them, types, fill values, what
+was written and what was not, and sizes changed afterwards. A case is made again by its number."""
 
 import ctypes
 import glob

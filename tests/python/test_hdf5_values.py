@@ -135,3 +135,48 @@ def test_random_datasets_are_read_as_h5py_reads_them(tmp_path, first):
 def test_many_random_datasets_are_read_as_h5py_reads_them(tmp_path, first):
     for number in range(first, first + 250):
         check(number, tmp_path / "random.h5")
+
+
+# ---- what random ones are too small for ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<i2", "<c16", "i1"])
+@pytest.mark.parametrize(
+    "filters", [{"shuffle": True, "compression": "gzip"}, {"shuffle": True, "fletcher32": True}, {"compression": "gzip"}]
+)
+def test_few_elements_of_large_chunks_are_read(tmp_path, dtype, filters):
+    values = np.random.default_rng(1).integers(-100, 100, (3, 100, 100)).astype(dtype)
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        dset = f.create_dataset("x", data=values, chunks=(1, 64, 64), **filters)
+        plain = np.ascontiguousarray(values[1, :64, :64]).tobytes()
+        dset.id.write_direct_chunk((1, 0, 0), plain, (1 << len(filters)) - 1)  # no filter touched it
+    values = values.astype(values.dtype.newbyteorder("<"))
+    array = sq.open(tmp_path / "x.h5")["x"]
+    for _ in range(2):  # from the file, and from what was kept of it
+        for key in [np.s_[:, 70, 3], np.s_[:, 63, 60:67], np.s_[1:2, 5::40, 7], np.s_[2, 99, 99], np.s_[:, :, 50]]:
+            assert_same(np.asarray(array[key]), np.asarray(values[key]), key)
+
+
+def test_contiguous_data_are_cut_where_they_are_large(tmp_path):
+    values = np.arange(7 * 300 * 1000, dtype="<f8").reshape(7, 300, 1000)
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f["little"], f["big"] = values, values.astype(">f8")
+        f["texts"] = np.array([[b"a", b"b"]] * 100000)
+    group = sq.open(tmp_path / "x.h5")
+    for name in ("little", "big"):
+        assert group[name].chunks == (1, 131, 1000)
+        for key in [np.s_[...], np.s_[3, 100:290, 5:8], np.s_[::3, -1, ::7]]:
+            assert_same(group[name][key], values[key], (name, key))
+    assert (group["texts"][...] == np.array([[b"a", b"b"]] * 100000)).all()
+
+
+@pytest.mark.parametrize("index", ["earliest", "fixed", "extensible", "tree"])
+@pytest.mark.parametrize("filters", [{}, {"compression": "gzip"}])
+def test_index_of_thousands_of_chunks_is_read(tmp_path, index, filters):
+    maximum = {"extensible": (None, 60), "tree": (None, None)}.get(index)
+    values = np.arange(60 * 60, dtype="i4").reshape(60, 60)
+    with h5py.File(tmp_path / "x.h5", "w", libver=("earliest" if index == "earliest" else "latest", "latest")) as f:
+        dset = f.create_dataset("x", (60, 60), "i4", chunks=(1, 1), maxshape=maximum, fillvalue=-1, **filters)
+        dset[:50] = values[:50]
+    values[50:] = -1
+    assert_same(sq.open(tmp_path / "x.h5")["x"][...], values, index)

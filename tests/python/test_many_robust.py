@@ -1,5 +1,6 @@
 """What makes people write retries: many HDF5 files, few descriptors, threads and processes, other libraries at work in the
-same process, files that change under a reader. Results are compared with what was written; a change is an error or the old data whole, never a mix."""
+same process, files that change under a reader. Results are compared with what was written; a change is an error or the old
+data whole, never a mix."""
 
 import concurrent.futures
 import multiprocessing

@@ -74,6 +74,13 @@ int squall_group_create(squall_context *ctx, const char *store, const char *name
 int squall_array_create(squall_context *ctx, const char *store, const char *name, const struct squall_array_spec *spec,
                         const struct squall_store_options *options, struct squall_error *err) SQUALL_CHECK;
 
+/*
+ * Consolidated metadata of a group, made anew from all nodes below it: what other programs made or changed, too. It is kept true from then on.
+ * SQUALL_EREFUSED: there are nodes of the other version below it. SQUALL_ENOTFOUND, SQUALL_EINVAL: it is no group.
+ */
+int squall_group_consolidate(squall_context *ctx, const char *store, const char *name, const struct squall_store_options *options,
+                             struct squall_error *err) SQUALL_CHECK;
+
 /* Delete an array, or a group and all below it. SQUALL_ENOTFOUND: it is not there. */
 int squall_node_delete(squall_context *ctx, const char *store, const char *name, const struct squall_store_options *options,
                        struct squall_error *err) SQUALL_CHECK;

@@ -13,7 +13,7 @@ TypeError, names that are not there KeyError and FileNotFoundError.
 
 from squall._array import Array
 from squall._attributes import Attributes
-from squall._create import create_array, create_group
+from squall._create import consolidate_metadata, create_array, create_group
 from squall._errors import Error, Status
 from squall._group import Group, open, open_array
 from squall._many import open_many
@@ -27,6 +27,7 @@ __all__ = [
     "Error",
     "Group",
     "Status",
+    "consolidate_metadata",
     "create_array",
     "create_group",
     "handles",

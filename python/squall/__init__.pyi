@@ -168,6 +168,7 @@ def open_array(
     write_empty_chunks: bool = False,
     aligned_only: bool = False,
 ) -> Array: ...
+def consolidate_metadata(path: _Path, name: str = "") -> Group: ...
 def create_group(
     path: _Path,
     name: str = "",

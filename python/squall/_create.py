@@ -55,6 +55,21 @@ def create_group(path, name="", *, attributes=None, zarr_format=None, consolidat
     return root[name] if name else root
 
 
+def consolidate_metadata(path, name=""):
+    """Consolidated metadata of a group of the Zarr store at path, made anew from all that is below it: one read then opens it all.
+
+    name   of the group within the store; "": the store itself
+
+    It is kept true by what squall writes from then on. Returns the group, open for reading. Raises FileNotFoundError where it is not
+    there, ValueError where it is an array, squall.Error where nodes of the other Zarr version are below it.
+    """
+    from squall._group import open
+
+    path = os.path.abspath(os.fsdecode(path))
+    _squall.consolidate(path, name)
+    return open(os.path.join(path, name))
+
+
 def create_array(
     path,
     name="",

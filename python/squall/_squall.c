@@ -126,6 +126,7 @@ static PyMethodDef methods[] = {
     {"dataset_from_document", sq_py_dataset_from_document, METH_VARARGS, NULL},
     {"open_many", sq_py_open_many, METH_VARARGS, NULL},
     {"create_group", sq_py_create_group, METH_VARARGS, NULL},
+    {"consolidate", sq_py_consolidate, METH_VARARGS, NULL},
     {"create_array", sq_py_create_array, METH_VARARGS, NULL},
     {"delete_node", sq_py_delete_node, METH_VARARGS, NULL},
     {"set_attributes", sq_py_set_attributes, METH_VARARGS, NULL},

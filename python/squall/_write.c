@@ -241,6 +241,19 @@ PyObject *sq_py_create_group(PyObject *module, PyObject *args)
     return finish(path, status, &err);
 }
 
+/* consolidate(path, name) */
+PyObject *sq_py_consolidate(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *path;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "O&s", PyUnicode_FSConverter, &path, &name))
+        return NULL;
+    const char *store = PyBytes_AsString(path);
+    NODE_WORK(squall_group_consolidate(ctx, store, name, NULL, &err));
+    return finish(path, status, &err);
+}
+
 /* Names of dimensions: a tuple of str and None → UTF-8 that belongs to them. */
 static int dimension_names(PyObject *dims, unsigned rank, const char **ret)
 {

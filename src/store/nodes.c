@@ -1,6 +1,9 @@
 /*
  * Documents of groups and arrays, of both versions: read, written, and told again in consolidated metadata. That lies in groups above: in v3 within
  * their zarr.json, in v2 in a file of its own. A node's own documents are written first, then the groups', the root's last.
+ *
+ * Who reads a document to write it again holds its folder: threads and processes do so one after the other. Nobody holds two folders: what a group
+ * says of a node is read from the node while the group is held, so that the last one to do so says what is there.
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -77,6 +80,21 @@ static int read_node(const char *folder, struct sq_node *node, struct squall_err
     return 0;
 }
 
+int sq_node_empty_group(int version, struct sq_node *ret, struct squall_error *err)
+{
+    struct sq_json *v = sq_json_new_object();
+    int failed = sq_json_set_int(v, "zarr_format", version);
+    if (version == 3) {
+        failed |= sq_json_set_string(v, "node_type", "group");
+        failed |= sq_json_set(v, "attributes", sq_json_new_object());
+    }
+    *ret = (struct sq_node){.version = version, .document = v};
+    if (!failed)
+        return 0;
+    sq_node_done(ret);
+    return sq_error_memory(err, 1);
+}
+
 int sq_node_read(const char *folder, struct sq_node *ret, struct squall_error *err)
 {
     struct sq_node node = {0};
@@ -86,6 +104,23 @@ int sq_node_read(const char *folder, struct sq_node *ret, struct squall_error *e
     else
         *ret = node;
     return status;
+}
+
+/* ---- one after the other ------------------------------------------------------------------------------------------------------------ */
+
+static int hold(const char *folder, int *ret_held, struct squall_error *err)
+{
+    sq_locks_hold(DOCUMENTS_LOCK);
+    int status = sq_folder_hold(folder, ret_held, err);
+    if (status)
+        sq_locks_release(DOCUMENTS_LOCK);
+    return status;
+}
+
+static void release(int held)
+{
+    sq_folder_release(held);
+    sq_locks_release(DOCUMENTS_LOCK);
 }
 
 /* ---- consolidated metadata -------------------------------------------------------------------------------------------------------- */
@@ -161,25 +196,65 @@ static struct sq_json *table_of(const struct sq_json *document, bool is_v3)
     return sq_json_type(table) == SQ_JSON_OBJECT ? (struct sq_json *)(uintptr_t)table : NULL;
 }
 
-/* In the tables of one group. *ret_is_group: false where there is no group, and so none above that knows of it. */
-static int change_group(const char *group, const char *name, const struct sq_node *node, change_table *change,
-                        enum sq_durability durability, bool *ret_is_group, struct squall_error *err)
+/* What a group says of the nodes below it; a folder may hold both versions. */
+struct tables {
+    struct sq_node group;
+    struct sq_json *v2_document, *v3, *v2; /* the tables belong to the documents; NULL: there is none */
+};
+
+static void tables_done(struct tables *t)
 {
-    SQ_CLEANUP_NODE struct sq_node above = {0};
-    SQ_CLEANUP_JSON struct sq_json *v2 = NULL;
-    SQ_TRY(sq_node_read(group, &above, err));
-    SQ_TRY(read_document(group, ".zmetadata", &v2, err));
-    *ret_is_group = (above.version > 0 && !above.is_array) || v2;
-    struct sq_json *table = above.version == 3 && !above.is_array ? table_of(above.document, true) : NULL;
-    if (table) {
-        SQ_TRY(change(table, name, node, err));
-        SQ_TRY(write_document(group, "zarr.json", above.document, durability, err));
+    sq_node_done(&t->group);
+    sq_json_free(t->v2_document);
+}
+
+static int tables_read(const char *group, struct tables *t, struct squall_error *err)
+{
+    SQ_TRY(sq_node_read(group, &t->group, err));
+    SQ_TRY(read_document(group, ".zmetadata", &t->v2_document, err));
+    t->v3 = t->group.version == 3 && !t->group.is_array ? table_of(t->group.document, true) : NULL;
+    t->v2 = table_of(t->v2_document, false);
+    return 0;
+}
+
+/* A node, or one that is about to be deleted, as the tables of the groups above are to have it. */
+struct news {
+    const char *folder;
+    bool gone;
+    enum sq_durability durability;
+};
+
+static int change_tables(const char *group, const char *name, const struct news *news, struct squall_error *err)
+{
+    __attribute__((cleanup(tables_done))) struct tables t = {0};
+    SQ_CLEANUP_NODE struct sq_node node = {0};
+    SQ_TRY(tables_read(group, &t, err));
+    if (!news->gone)
+        SQ_TRY(sq_node_read(news->folder, &node, err));
+    change_table *change = node.version ? put_entries : remove_entries;
+    if (t.v3) {
+        SQ_TRY(change(t.v3, name, &node, err));
+        SQ_TRY(write_document(group, "zarr.json", t.group.document, news->durability, err));
     }
-    table = table_of(v2, false);
-    if (!table)
+    if (!t.v2)
         return 0;
-    SQ_TRY(change(table, name, node, err));
-    return write_document(group, ".zmetadata", v2, durability, err);
+    SQ_TRY(change(t.v2, name, &node, err));
+    return write_document(group, ".zmetadata", t.v2_document, news->durability, err);
+}
+
+/* In the tables of one group. *ret_is_group: false where there is no group, and so none above that knows of it. */
+static int change_group(const char *group, const char *name, const struct news *news, bool *ret_is_group, struct squall_error *err)
+{
+    __attribute__((cleanup(tables_done))) struct tables t = {0};
+    int held;
+    SQ_TRY(tables_read(group, &t, err));
+    *ret_is_group = (t.group.version > 0 && !t.group.is_array) || t.v2_document;
+    if (!t.v3 && !t.v2)
+        return 0;
+    SQ_TRY(hold(group, &held, err));
+    int status = change_tables(group, name, news, err);
+    release(held);
+    return status;
 }
 
 /* From the root on, without links that lead back: what it is called below each folder on the way. */
@@ -205,18 +280,17 @@ static int clean_path(const char *path, char **ret, struct squall_error *err)
 }
 
 /* In those of the group above the folder, the one above that, and so on. */
-static int change_groups_above(const char *folder, const struct sq_node *node, change_table *change, enum sq_durability durability,
-                               struct squall_error *err)
+static int change_groups_above(const struct news *news, struct squall_error *err)
 {
     char *clean;
-    SQ_TRY(clean_path(folder, &clean, err));
+    SQ_TRY(clean_path(news->folder, &clean, err));
     SQ_CLEANUP_FREE char *absolute = clean;
     SQ_CLEANUP_FREE char *above = sq_path_folder(absolute);
     bool is_group = true;
     if (!above)
-        return sq_error_memory(err, strlen(folder));
+        return sq_error_memory(err, strlen(absolute));
     while (is_group && strlen(above) > 1) {
-        SQ_TRY(change_group(above, absolute + strlen(above) + 1, node, change, durability, &is_group, err));
+        SQ_TRY(change_group(above, absolute + strlen(above) + 1, news, &is_group, err));
         char *next = sq_path_folder(above);
         if (!next)
             return sq_error_memory(err, strlen(above));
@@ -224,6 +298,105 @@ static int change_groups_above(const char *folder, const struct sq_node *node, c
         above = next;
     }
     return 0;
+}
+
+/* ---- making consolidated metadata --------------------------------------------------------------------------------------------------- */
+
+enum { DEPTH_LIMIT = 64 }; /* of groups within groups; links may lead back */
+
+static int collect_group(struct sq_json *table, const char *folder, const char *name, int version, unsigned depth,
+                         struct squall_error *err);
+
+/* A group that says nothing of itself is in the table where something is below it: readers look for each part of a path. */
+static int collect_implicit(struct sq_json *table, const char *folder, const char *name, int version, unsigned depth,
+                            struct squall_error *err)
+{
+    const size_t before = sq_json_count(table);
+    SQ_CLEANUP_NODE struct sq_node group = {0};
+    SQ_TRY(collect_group(table, folder, name, version, depth, err));
+    if (sq_json_count(table) == before)
+        return 0;
+    SQ_TRY(sq_node_empty_group(version, &group, err));
+    return put_entries(table, name, &group, err);
+}
+
+static int collect_node(struct sq_json *table, const char *folder, const char *name, int version, unsigned depth, struct squall_error *err)
+{
+    SQ_CLEANUP_NODE struct sq_node node = {0};
+    enum sq_file_kind kind;
+    SQ_TRY(sq_file_stat(folder, &kind, NULL, err));
+    if (kind != SQ_FILE_FOLDER)
+        return 0;
+    SQ_TRY(sq_node_read(folder, &node, err));
+    if (!node.version)
+        return collect_implicit(table, folder, name, version, depth, err);
+    if (node.version != version)
+        return sq_error(err, SQUALL_EREFUSED, "%s is Zarr v%d below a group of v%d, whose consolidated metadata cannot hold it", folder,
+                        node.version, version);
+    SQ_TRY(put_entries(table, name, &node, err));
+    return node.is_array ? 0 : collect_group(table, folder, name, version, depth, err);
+}
+
+/* All nodes below the group, whose own name is `name`, in the order of their names. */
+static int collect_group(struct sq_json *table, const char *folder, const char *name, int version, unsigned depth, struct squall_error *err)
+{
+    char **names;
+    size_t count;
+    int status = 0;
+    if (depth > DEPTH_LIMIT)
+        return sq_error(err, SQUALL_ECORRUPT, "%s: groups nested more than %d deep", folder, DEPTH_LIMIT);
+    SQ_TRY(sq_folder_list(folder, &names, &count, err));
+    for (size_t i = 0; i < count && !status; i++) {
+        if (names[i][0] == '.')
+            continue;
+        SQ_CLEANUP_FREE char *child_folder = sq_path_join(folder, names[i]);
+        SQ_CLEANUP_FREE char *child = name[0] ? sq_path_join(name, names[i]) : sq_strdup(names[i]);
+        status = child_folder && child ? collect_node(table, child_folder, child, version, depth + 1, err)
+                                       : sq_error_memory(err, strlen(folder));
+    }
+    sq_names_free(names, count);
+    return status;
+}
+
+/* The group's document with the table, which is shared. */
+static int put_table(const char *folder, struct sq_node *group, const struct sq_json *table, enum sq_durability durability,
+                     struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    int failed = 0;
+    if (group->version == 2) {
+        failed |= sq_json_set_int(v, "zarr_consolidated_format", 1);
+        failed |= sq_json_set(v, "metadata", sq_json_share(table));
+        return failed ? sq_error_memory(err, 1) : write_document(folder, ".zmetadata", v, durability, err);
+    }
+    failed |= sq_json_set_string(v, "kind", "inline");
+    failed |= sq_json_set(v, "must_understand", sq_json_new_bool(false));
+    failed |= sq_json_set(v, "metadata", sq_json_share(table));
+    failed |= sq_json_set(group->document, "consolidated_metadata", sq_json_share(v));
+    return failed ? sq_error_memory(err, 1) : write_document(folder, "zarr.json", group->document, durability, err);
+}
+
+static int consolidate(const char *folder, enum sq_durability durability, struct squall_error *err)
+{
+    SQ_CLEANUP_NODE struct sq_node group = {0};
+    SQ_CLEANUP_JSON struct sq_json *table = sq_json_new_object();
+    if (!table)
+        return sq_error_memory(err, 1);
+    SQ_TRY(sq_node_read(folder, &group, err));
+    if (!group.version || group.is_array)
+        return sq_error(err, group.version ? SQUALL_EINVAL : SQUALL_ENOTFOUND, "%s is no Zarr group", folder);
+    SQ_TRY(put_entries(table, "", &group, err));
+    SQ_TRY(collect_group(table, folder, "", group.version, 0, err));
+    return put_table(folder, &group, table, durability, err);
+}
+
+int sq_node_consolidate(const char *folder, const struct squall_store_options *options, struct squall_error *err)
+{
+    int held;
+    SQ_TRY(hold(folder, &held, err));
+    int status = consolidate(folder, sq_store_durability(options), err);
+    release(held);
+    return status;
 }
 
 /* ---- changes of a node ------------------------------------------------------------------------------------------------------------ */
@@ -235,41 +408,34 @@ static int write_v2(const char *folder, const struct sq_node *node, enum sq_dura
     return write_document(folder, node->is_array ? ".zarray" : ".zgroup", node->document, durability, err);
 }
 
-static int write_node(const char *folder, const struct sq_node *node, const struct squall_store_options *options, struct squall_error *err)
+static int write_node(const char *folder, const struct sq_node *node, enum sq_durability durability, struct squall_error *err)
 {
-    const enum sq_durability durability = sq_store_durability(options);
+    return node->version == 2 ? write_v2(folder, node, durability, err)
+                              : write_document(folder, "zarr.json", node->document, durability, err);
+}
+
+/* That the node has changed, or is about to be deleted. A group of v2 has its own documents in its table, too. */
+static int tell_groups(const char *folder, bool gone, const struct squall_store_options *options, struct squall_error *err)
+{
+    const struct news news = {folder, gone, sq_store_durability(options)};
     bool is_group;
-    if (node->version == 2)
-        SQ_TRY(write_v2(folder, node, durability, err));
-    else
-        SQ_TRY(write_document(folder, "zarr.json", node->document, durability, err));
     if (options && options->leave_consolidated)
         return 0;
-    if (node->version == 2 && !node->is_array)
-        SQ_TRY(change_group(folder, "", node, put_entries, durability, &is_group, err));
-    return change_groups_above(folder, node, put_entries, durability, err);
+    if (!gone)
+        SQ_TRY(change_group(folder, "", &news, &is_group, err));
+    return change_groups_above(&news, err);
 }
 
 int sq_node_write(const char *folder, const struct sq_node *node, const struct squall_store_options *options, struct squall_error *err)
 {
-    sq_locks_hold(DOCUMENTS_LOCK);
-    int status = write_node(folder, node, options, err);
-    sq_locks_release(DOCUMENTS_LOCK);
-    return status;
+    int held;
+    SQ_TRY(hold(folder, &held, err));
+    int status = write_node(folder, node, sq_store_durability(options), err);
+    release(held);
+    return status ? status : tell_groups(folder, false, options, err);
 }
 
-int sq_node_begin_consolidated_v2(const char *folder, const struct sq_node *group, const struct squall_store_options *options,
-                                  struct squall_error *err)
-{
-    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object(), *table = sq_json_new_object();
-    if (!v || !table)
-        return sq_error_memory(err, 1);
-    SQ_TRY(put_entries(table, "", group, err));
-    int failed = sq_json_set_int(v, "zarr_consolidated_format", 1) | sq_json_set(v, "metadata", sq_json_share(table));
-    return failed ? sq_error_memory(err, 1) : write_document(folder, ".zmetadata", v, sq_store_durability(options), err);
-}
-
-static int update_node(const char *folder, sq_node_change *change, const void *user, const struct squall_store_options *options,
+static int update_node(const char *folder, sq_node_change *change, const void *user, enum sq_durability durability,
                        struct squall_error *err)
 {
     SQ_CLEANUP_NODE struct sq_node node = {0};
@@ -277,24 +443,20 @@ static int update_node(const char *folder, sq_node_change *change, const void *u
     if (!node.version)
         return sq_error(err, SQUALL_ENOTFOUND, "%s: neither a Zarr array nor a group", folder);
     SQ_TRY(change(&node, user, err));
-    return write_node(folder, &node, options, err);
+    return write_node(folder, &node, durability, err);
 }
 
 int sq_node_update(const char *folder, sq_node_change *change, const void *user, const struct squall_store_options *options,
                    struct squall_error *err)
 {
-    sq_locks_hold(DOCUMENTS_LOCK);
-    int status = update_node(folder, change, user, options, err);
-    sq_locks_release(DOCUMENTS_LOCK);
-    return status;
+    int held;
+    SQ_TRY(hold(folder, &held, err));
+    int status = update_node(folder, change, user, sq_store_durability(options), err);
+    release(held);
+    return status ? status : tell_groups(folder, false, options, err);
 }
 
 int sq_node_forget(const char *folder, const struct squall_store_options *options, struct squall_error *err)
 {
-    if (options && options->leave_consolidated)
-        return 0;
-    sq_locks_hold(DOCUMENTS_LOCK);
-    int status = change_groups_above(folder, NULL, remove_entries, sq_store_durability(options), err);
-    sq_locks_release(DOCUMENTS_LOCK);
-    return status;
+    return tell_groups(folder, true, options, err);
 }

@@ -49,21 +49,6 @@ static int place_init(struct place *p, const char *store, const char *name, stru
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------------------------ */
 
-static int empty_group(int version, struct sq_node *ret, struct squall_error *err)
-{
-    struct sq_json *v = sq_json_new_object();
-    int failed = sq_json_set_int(v, "zarr_format", version);
-    if (version == 3) {
-        failed |= sq_json_set_string(v, "node_type", "group");
-        failed |= sq_json_set(v, "attributes", sq_json_new_object());
-    }
-    *ret = (struct sq_node){.version = version, .document = v};
-    if (!failed)
-        return 0;
-    sq_node_done(ret);
-    return sq_error_memory(err, 1);
-}
-
 static int make_folder(const char *path, enum sq_durability durability, struct squall_error *err)
 {
     return durability == SQ_DURABILITY_FULL ? sq_folder_make_durable(path, err) : sq_folder_make(path, err);
@@ -97,7 +82,7 @@ static int pass_group(const char *folder, int wanted, int *version, const struct
         return sq_error(err, SQUALL_EREFUSED, "%s is an array, which holds no other nodes", folder);
     if (!node.version) {
         SQ_TRY(make_folders(folder, sq_store_durability(options), err));
-        SQ_TRY(empty_group(*version ? *version : wanted, &node, err));
+        SQ_TRY(sq_node_empty_group(*version ? *version : wanted, &node, err));
         SQ_TRY(sq_node_write(folder, &node, options, err));
     }
     if (*version && *version != node.version)
@@ -213,23 +198,10 @@ static int set_attributes(struct sq_node *node, const void *user, struct squall_
     return 0;
 }
 
-/* A table with nothing in it, to be kept true from then on. */
-static int begin_consolidated(struct sq_node *node, struct squall_error *err)
-{
-    struct sq_json *v = sq_json_new_object();
-    int failed = sq_json_set_string(v, "kind", "inline");
-    failed |= sq_json_set(v, "must_understand", sq_json_new_bool(false));
-    failed |= sq_json_set(v, "metadata", sq_json_new_object());
-    failed |= sq_json_set(node->document, "consolidated_metadata", v);
-    return failed ? sq_error_memory(err, 1) : 0;
-}
-
 static int group_of_spec(const struct squall_group_spec *spec, int version, struct sq_node *ret, struct squall_error *err)
 {
-    SQ_TRY(empty_group(version, ret, err));
+    SQ_TRY(sq_node_empty_group(version, ret, err));
     int status = spec->attributes ? set_attributes(ret, spec->attributes, err) : 0;
-    if (!status && spec->consolidated && version == 3)
-        status = begin_consolidated(ret, err);
     if (status)
         sq_node_done(ret);
     return status;
@@ -252,7 +224,16 @@ int squall_group_create(squall_context *ctx, const char *store, const char *name
     if (status)
         return sq_error_within(err, status, "group %s", p.folder);
     SQ_TRY(put_node(&p, &node, spec->overwrite, options, err));
-    return spec->consolidated && version == 2 ? sq_node_begin_consolidated_v2(p.folder, &node, options, err) : 0;
+    return spec->consolidated ? sq_node_consolidate(p.folder, options, err) : 0;
+}
+
+int squall_group_consolidate(squall_context *ctx, const char *store, const char *name, const struct squall_store_options *options,
+                             struct squall_error *err)
+{
+    CLEANUP_PLACE struct place p = {0};
+    (void)ctx;
+    SQ_TRY(place_init(&p, store, name, err));
+    return sq_node_consolidate(p.folder, options, err);
 }
 
 int squall_node_delete(squall_context *ctx, const char *store, const char *name, const struct squall_store_options *options,

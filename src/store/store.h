@@ -27,16 +27,20 @@ struct sq_node {
 };
 
 int sq_node_read(const char *folder, struct sq_node *ret, struct squall_error *err) SQUALL_CHECK; /* *ret: sq_node_done */
-/* Write the documents, and then say the same in consolidated metadata of the groups above (and of this one). The folder is there. */
+/*
+ * Write the documents, and then say the same in consolidated metadata of the groups above (and of this one). The folder is there. Threads and
+ * processes that do so at the same time do it one after the other.
+ */
 int sq_node_write(const char *folder, const struct sq_node *node, const struct squall_store_options *options,
                   struct squall_error *err) SQUALL_CHECK;
-/* Read, change and write a node's documents, one thread at a time. SQUALL_ENOTFOUND: there is none. */
+/* Read, change and write a node's documents, one thread or process at a time. SQUALL_ENOTFOUND: there is none. */
 typedef int sq_node_change(struct sq_node *node, const void *user, struct squall_error *err);
 int sq_node_update(const char *folder, sq_node_change *change, const void *user, const struct squall_store_options *options,
                    struct squall_error *err) SQUALL_CHECK;
-/* A .zmetadata with this group in it, which is kept true from then on. */
-int sq_node_begin_consolidated_v2(const char *folder, const struct sq_node *group, const struct squall_store_options *options,
-                                  struct squall_error *err) SQUALL_CHECK;
+/* Consolidated metadata of a group, from all nodes below it as they are. */
+int sq_node_consolidate(const char *folder, const struct squall_store_options *options, struct squall_error *err) SQUALL_CHECK;
+/* {"zarr_format": version, …} of a group without attributes. *ret: sq_node_done. */
+int sq_node_empty_group(int version, struct sq_node *ret, struct squall_error *err) SQUALL_CHECK;
 /* Take the node and all below it out of the consolidated metadata above. */
 int sq_node_forget(const char *folder, const struct squall_store_options *options, struct squall_error *err) SQUALL_CHECK;
 void sq_node_done(struct sq_node *node);

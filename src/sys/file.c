@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+int flock(int fd, int operation); /* of the system's <sys/file.h>, whose name is that of ours */
+
 static struct sq_file_identity identity_of(const struct stat *s)
 {
     return (struct sq_file_identity){
@@ -215,6 +217,25 @@ int sq_file_hold(const char *path, int *ret_fd, struct squall_error *err)
         continue;
     *ret_fd = fd;
     return 0;
+}
+
+int sq_folder_hold(const char *path, int *ret_fd, struct squall_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return sq_error_errno(err, errno, "%s", path);
+    while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
+        continue;
+    *ret_fd = fd;
+    return 0;
+}
+
+void sq_folder_release(int fd)
+{
+    if (fd < 0)
+        return;
+    (void)flock(fd, LOCK_UN);
+    close(fd);
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -64,6 +64,13 @@ int sq_file_exchange(const char *a, const char *b, struct squall_error *err) SQU
  */
 int sq_file_hold(const char *path, int *ret_fd, struct squall_error *err) SQUALL_CHECK;
 
+/*
+ * The same for a folder that is there, in which no file is made for it: *ret_fd is closed with sq_folder_release, which ends the holding even where
+ * a child of a fork has a copy of it.
+ */
+int sq_folder_hold(const char *path, int *ret_fd, struct squall_error *err) SQUALL_CHECK;
+void sq_folder_release(int fd); /* -1 is accepted */
+
 /* Is path a folder with something in it? false and 0 also where nothing is there. */
 int sq_folder_holds(const char *path, bool *ret_holds, struct squall_error *err) SQUALL_CHECK;
 /* Names in a folder, sorted by bytes, without . and .. ; free with sq_names_free. */

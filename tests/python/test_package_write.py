@@ -4,6 +4,8 @@ import concurrent.futures
 import importlib.util
 import json
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -279,6 +281,92 @@ def test_groups(zarr_format, consolidated, tmp_path):
     with pytest.raises(squall.Error):
         squall.create_group(tmp_path / "g.zarr")
     assert len(squall.create_group(tmp_path / "g.zarr", overwrite=True)) == 0
+
+
+def consolidated_entries(path, zarr_format):
+    """What consolidated metadata say, and the documents that they say it of."""
+    root = json.loads((path / (".zmetadata" if zarr_format == 2 else "zarr.json")).read_text())
+    said = (root if zarr_format == 2 else root["consolidated_metadata"])["metadata"]
+    if zarr_format == 2:
+        documents = {str(f.relative_to(path)): f for f in path.rglob(".z*") if f != path / ".zmetadata"}
+    else:
+        documents = {str(f.parent.relative_to(path)): f for f in path.rglob("zarr.json") if f != path / "zarr.json"}
+    for document in said.values():
+        document.pop("consolidated_metadata", None)  # zarr-python puts an empty one into groups
+    return said, {key: json.loads(f.read_text()) for key, f in documents.items()}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+def test_what_others_made_is_consolidated(zarr_format, tmp_path):
+    path = tmp_path / "a.zarr"
+    theirs = zarr.create_group(path, zarr_format=zarr_format, attributes={"title": "x"})
+    theirs.create_array("a/b/t", shape=3, dtype="i4", attributes={"z": 1, "a": 2})[:] = 1
+    theirs.create_array("u", shape=(), dtype="f8")
+    (path / ".hidden").mkdir()
+    root = squall.consolidate_metadata(path)
+    assert list(root) == ["u", "a"]
+    said, documents = consolidated_entries(path, zarr_format)
+    assert said == documents and "a/b/t" in " ".join(said)
+    zarr.consolidate_metadata(path)
+    assert consolidated_entries(path, zarr_format)[0] == said
+    squall.consolidate_metadata(path)
+    found = zarr.open_consolidated(path, zarr_format=zarr_format)
+    assert found["a/b/t"][:].tolist() == [1, 1, 1] and found["a/b/t"].attrs.asdict() == {"z": 1, "a": 2}
+    theirs.create_array("a/late", shape=2, dtype="i4")  # by somebody who does not keep it true
+    assert "late" not in squall.open(path)["a"]
+    assert list(squall.consolidate_metadata(path, "a")) == ["late", "b"] and "late" in squall.consolidate_metadata(path)["a"]
+    squall.open(path, mode="r+")["a/late"].attrs["n"] = 1  # kept true, also in the group's own
+    for group in (path, path / "a"):
+        said, documents = consolidated_entries(group, zarr_format)
+        assert said == {
+            k: {n: v for n, v in d.items() if n != "consolidated_metadata"} for k, d in documents.items() if ".zmetadata" not in k
+        }
+    with pytest.raises(ValueError):
+        squall.consolidate_metadata(path, "u")
+    with pytest.raises(FileNotFoundError):
+        squall.consolidate_metadata(path, "v")
+    zarr.create_group(path / "other", zarr_format=5 - zarr_format)
+    with pytest.raises(squall.Error, match=f"Zarr v{5 - zarr_format} below a group of v{zarr_format}"):
+        squall.consolidate_metadata(path)
+
+
+def test_a_group_without_metadata_is_in_consolidated_metadata_where_something_is_below_it(tmp_path):
+    squall.create_group(tmp_path / "a.zarr")
+    squall.create_array(tmp_path / "a.zarr", "x/t", data=[1, 2])
+    (tmp_path / "a.zarr/x/zarr.json").unlink()
+    (tmp_path / "a.zarr/empty").mkdir()
+    squall.consolidate_metadata(tmp_path / "a.zarr")
+    assert zarr.open_group(tmp_path / "a.zarr", mode="r")["x/t"][:].tolist() == [1, 2]
+    assert list(squall.open(tmp_path / "a.zarr")) == ["x"]
+
+
+CHANGES_METADATA = """
+import sys, squall
+root, me = squall.open(sys.argv[1], mode="r+"), sys.argv[2]
+for i in range(25):
+    root["shared"].attrs[me] = i  # whose own attributes those of others may replace
+    root[me].attrs["n"] = i
+    squall.create_array(sys.argv[1], f"{me}/t{i}", shape=(2,), dtype="i4")
+    if i % 3 == 0:
+        squall.open(sys.argv[1] + "/" + me, mode="r+")[f"t{i}"].resize(3 + i)
+    if i % 5 == 4:
+        del squall.open(sys.argv[1], mode="r+")[f"{me}/t{i - 1}"]
+"""
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_processes_keep_consolidated_metadata_true(zarr_format, tmp_path):
+    path = tmp_path / "a.zarr"
+    root = squall.create_group(path, zarr_format=zarr_format, consolidated=True)
+    for name in ("shared", "a", "b", "c", "d"):
+        root.create_group(name)
+    processes = [subprocess.Popen([sys.executable, "-c", CHANGES_METADATA, path, name]) for name in "abcd"]
+    assert [p.wait() for p in processes] == [0] * 4
+    said, documents = consolidated_entries(path, zarr_format)
+    assert said == documents
+    found = squall.open(path)
+    assert all(len(found[name]) == 20 and found[name].attrs["n"] == 24 for name in "abcd")
 
 
 def test_threads_write_the_same_chunks(tmp_path):

@@ -4,7 +4,7 @@
 The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py, zarr_read.py); their peers are installed into
 .venv-peers. Absolute figures move from machine to machine; the ratios are what counts.
 
-  bench/run.py [decode] [scan] [archive] [zarr] [--folder DIR]      everything where nothing is named
+  bench/run.py [decode] [scan] [archive] [zarr] [cold] [--folder DIR]      everything where nothing is named
 """
 
 import argparse
@@ -78,11 +78,16 @@ def archive(folder):
         print(f"{name:<20}{row['seconds']:>8.2f}{faster:>8.2f}{row['peak_mib']:>10.0f}{share:>8.0%}{row['stored_mib']:>12.1f}")
 
 
-def zarr(folder):
-    stores, rates = folder / "zarr", {}
+def zarr_stores(folder):
+    stores = folder / "zarr"
     if not stores.exists():
         subprocess.run([str(PEERS), str(SCRIPTS / "zarr_read.py"), "make", str(stores)], check=True)
     os.environ["PYTHONPATH"] = str(ROOT / "build" / "python")
+    return stores
+
+
+def zarr(folder):
+    stores, rates = zarr_stores(folder), {}
     rows = lines_of(SCRIPTS / "zarr_read.py", "run", stores, "--impl", "zarrs,tensorstore,zarr-python,squall,squall-pipeline")
     (ROOT / "bench" / "zarr.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for row in rows:
@@ -94,9 +99,18 @@ def zarr(folder):
         print(f"{store:<14}{task:<11}{peer:>14}{s[peer]:>8.3f}{s['squall']:>9.3f}{s[peer] / s['squall']:>7.2f}{pipeline:>27.2f}")
 
 
+def cold(folder):
+    stores = zarr_stores(folder)
+    rows = lines_of(ROOT / "bench" / "cold.py", *(stores / name for name in ("cube_raw", "cube_zstd", "weather")))
+    print(f"\n{'store':<14}{'stored MiB':>12}{'files, s':>10}{'by two, s':>11}{'squall, s':>11}{'warm, s':>9}{'share':>7}")
+    for row in rows:
+        seconds = [row[name] for name in ("files_s", "files_by_two_s", "squall_s", "squall_warm_s")]
+        print("{:<14}{:>12}{:>10.3f}{:>11.3f}{:>11.3f}{:>9.3f}{:>7.0%}".format(row["store"], row["stored_mib"], *seconds, row["share"]))
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("what", nargs="*", choices=["decode", "scan", "archive", "zarr", []])
+    p.add_argument("what", nargs="*", choices=["decode", "scan", "archive", "zarr", "cold", []])
     p.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / "squall-bench")
     a = p.parse_args()
     if not SCRIPTS.is_dir():
@@ -104,8 +118,8 @@ def main():
         return 1
     install_peers()
     a.folder.mkdir(parents=True, exist_ok=True)
-    for name in a.what or ["decode", "scan", "archive", "zarr"]:
-        {"decode": decode, "scan": scan, "archive": archive, "zarr": zarr}[name](a.folder)
+    for name in a.what or ["decode", "scan", "archive", "zarr", "cold"]:
+        {"decode": decode, "scan": scan, "archive": archive, "zarr": zarr, "cold": cold}[name](a.folder)
     return 0
 
 

@@ -10,6 +10,7 @@
 #include "codec/chain.h"
 #include "sys/ordered.h"
 #include "sys/pool.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { OPTION_LOCATION };
@@ -185,6 +186,38 @@ static int check_entry(const struct sq_codec_shard *shard, uint64_t shard_bytes,
     return 0;
 }
 
+struct placed {
+    uint64_t offset, end;
+    size_t number;
+};
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+/* Inner chunks that are the same may share their bytes; those that share some are damaged. */
+static int refuse_overlap(const struct sq_codec_shard *shard, const uint64_t *entries, struct squall_error *err)
+{
+    size_t count = 0;
+    SQ_CLEANUP_FREE struct placed *sorted = sq_alloc(shard->inner_total, sizeof *sorted);
+    if (!sorted)
+        return sq_error_memory(err, shard->inner_total * sizeof *sorted);
+    for (size_t i = 0; i < shard->inner_total; i++)
+        if (entries[2 * i] != UINT64_MAX && entries[2 * i + 1] > 0)
+            sorted[count++] = (struct placed){entries[2 * i], entries[2 * i] + entries[2 * i + 1], i};
+    qsort(sorted, count, sizeof *sorted, by_offset);
+    for (size_t i = 1; i < count; i++)
+        if (sorted[i].offset < sorted[i - 1].end && by_offset(&sorted[i - 1], &sorted[i]) != 0)
+            return sq_error(err, SQUALL_ECORRUPT,
+                            "shard: the index has inner chunk %zu at byte %llu, within inner chunk %zu; it is damaged", sorted[i].number,
+                            (unsigned long long)sorted[i].offset, sorted[i - 1].number);
+    return 0;
+}
+
 int sq_codec_shard_index(const struct sq_codec_shard *shard, struct sq_codec_scratch *scratch, const void *stored, uint64_t shard_bytes,
                          uint64_t *ret, struct squall_error *err)
 {
@@ -196,9 +229,16 @@ int sq_codec_shard_index(const struct sq_codec_shard *shard, struct sq_codec_scr
     int status = sq_codec_decode(s->index, scratch, 1, stored, shard->index_bytes, ret, size, err);
     if (status)
         return sq_error_within(err, status, "shard index");
-    for (size_t i = 0; i < shard->inner_total; i++)
-        SQ_TRY(check_entry(shard, shard_bytes, i, ret + 2 * i, err));
-    return 0;
+    bool in_order = true; /* as most write them */
+    for (size_t i = 0, end = 0; i < shard->inner_total; i++) {
+        const uint64_t *entry = ret + 2 * i;
+        SQ_TRY(check_entry(shard, shard_bytes, i, entry, err));
+        if (entry[0] == UINT64_MAX)
+            continue;
+        in_order = in_order && entry[0] >= end;
+        end = entry[0] + entry[1];
+    }
+    return in_order ? 0 : refuse_overlap(shard, ret, err);
 }
 
 int sq_codec_shard_index_encode(const struct sq_codec_shard *shard, struct sq_codec_scratch *scratch, const uint64_t *entries, void *dst,

@@ -161,6 +161,36 @@ static void a_hostile_index_is_refused_by_what_is_wrong(void **state)
     sq_codec_scratch_free(scratch);
 }
 
+static void inner_chunks_share_all_bytes_or_none(void **state)
+{
+    (void)state;
+    struct sq_codec_scratch *scratch = sq_codec_scratch_new();
+    for (int at_start = 0; at_start < 2; at_start++) {
+        struct sq_codec_chain *chain = sharded("[" LITTLE "]", at_start ? ",\"index_location\":\"start\"" : "");
+        uint8_t stored[400] = {0};
+        int32_t values[CELLS], back[CELLS];
+        size_t size = make_by_hand(stored, at_start, values);
+        uint8_t *index = at_start ? stored : stored + size - INDEX_BYTES;
+        const uint64_t first = (at_start ? INDEX_BYTES : 0) + 5; /* inner chunk 3; then come 2 and 0 */
+        const uint64_t last = size - INNER_BYTES - (at_start ? 0 : INDEX_BYTES);
+        const struct {
+            uint64_t offset;
+            const char *part;
+        } places[] = {
+            {first + 1, "chunk 2 at byte"}, {first + INNER_BYTES - 1, "within inner chunk 3"}, {last - 1, "within inner chunk 2"}};
+        for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+            put_u64(index + 32, places[i].offset);
+            seal(index);
+            check_refused(chain, scratch, stored, size, sizeof values, SQUALL_ECORRUPT, places[i].part);
+        }
+        put_u64(index + 32, first);
+        seal(index);
+        assert_int_equal(sq_codec_decode(chain, scratch, 1, stored, size, back, sizeof back, NULL), 0);
+        sq_codec_chain_free(chain);
+    }
+    sq_codec_scratch_free(scratch);
+}
+
 static void shards_nest_and_are_wrapped(void **state)
 {
     (void)state;
@@ -265,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_shard_made_by_hand_is_read),
         cmocka_unit_test(what_we_write_we_read_and_threads_do_not_show),
         cmocka_unit_test(a_hostile_index_is_refused_by_what_is_wrong),
+        cmocka_unit_test(inner_chunks_share_all_bytes_or_none),
         cmocka_unit_test(shards_nest_and_are_wrapped),
         cmocka_unit_test(strings_in_shards_come_back_and_failures_leak_nothing),
         cmocka_unit_test(only_the_fill_value_itself_is_left_out),

@@ -75,6 +75,8 @@ static int read_header(const struct sq_codec_input *input, struct sq_codec_scrat
         return sq_error(err, SQUALL_ECORRUPT, "blosc: the header says %u bytes, the chunk has %zu; it is truncated or damaged",
                         h.chunk_bytes, input->size_bytes);
     bool has_blocks = !(h.flags & SQ_BLOSC_COPIED) && h.decoded_bytes > 0;
+    if (has_blocks && src[1] != SQ_BLOSC_FORMAT_VERSION)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "blosc: version %u of a compressor's format, not %d", src[1], SQ_BLOSC_FORMAT_VERSION);
     if (h.decoded_bytes > SQ_BLOSC_CHUNK_BYTES_MAX || h.typesize == 0 ||
         (has_blocks && (h.block_bytes == 0 || h.block_bytes > h.decoded_bytes)))
         return damaged(err, "a size in the header is impossible");

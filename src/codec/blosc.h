@@ -11,6 +11,7 @@
 enum {
     SQ_BLOSC_HEADER_BYTES = 16,
     SQ_BLOSC_VERSION = 2,
+    SQ_BLOSC_FORMAT_VERSION = 1, /* of each compressor's own */
     SQ_BLOSC_CHUNK_BYTES_MAX = INT32_MAX - SQ_BLOSC_HEADER_BYTES,
 };
 

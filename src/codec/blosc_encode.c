@@ -113,7 +113,7 @@ static void put_header(const struct encoding *e, bool copied, size_t chunk_bytes
     flags |= e->split ? 0U : SQ_BLOSC_NOT_SPLIT;
     flags |= copied ? SQ_BLOSC_COPIED : 0U;
     e->dst[0] = SQ_BLOSC_VERSION;
-    e->dst[1] = 1; /* the version of each compressor's format so far */
+    e->dst[1] = SQ_BLOSC_FORMAT_VERSION;
     e->dst[2] = (uint8_t)flags;
     e->dst[3] = (uint8_t)e->typesize;
     sq_put_u32(e->dst + 4, e->src_size);

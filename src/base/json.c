@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum { DEPTH_LIMIT = 64, VALUES_LIMIT = 4 << 20 };
-static const size_t SIZE_LIMIT_BYTES = (size_t)128 << 20;
 
 /* json-c has NULL for null. To tell "null" from "absent" our pointers to null go to this node, which is never inside a tree. */
 static char null_node;
@@ -174,7 +173,7 @@ static size_t find_zero(const char *text, size_t length)
 
 int sq_json_parse(const char *text, size_t length, struct sq_json **ret, struct squall_error *err)
 {
-    if (length > SIZE_LIMIT_BYTES)
+    if (length > SQ_JSON_LIMIT_BYTES)
         return sq_error(err, SQUALL_ECORRUPT, "%zu bytes of JSON: more than the limit of 128 MiB", length);
     SQ_CLEANUP_FREE char *room = sq_alloc(length + length / 8 + 1, 1);
     struct compact c = {.text = room};

@@ -25,7 +25,8 @@ enum sq_json_type {
 
 struct sq_json; /* one value; the root owns all below it */
 
-/* Integers that 64 bits do not hold become doubles. Limits for text from files: 64 levels, 128 MiB, 4 million values (some 70 bytes of memory each). Errors: SQUALL_ECORRUPT with the offset. *ret: free with sq_json_free. */
+#define SQ_JSON_LIMIT_BYTES ((size_t)128 << 20)
+/* Integers that 64 bits do not hold become doubles. Limits for text from files: 64 levels, SQ_JSON_LIMIT_BYTES, 4 million values (some 70 bytes of memory each). Errors: SQUALL_ECORRUPT with the offset. *ret: free with sq_json_free. */
 int sq_json_parse(const char *text, size_t length, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
 void sq_json_free(struct sq_json *root);
 /* A further owner of the value (reference count); each owner frees. */

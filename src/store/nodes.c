@@ -12,7 +12,6 @@
 #include "sys/locks.h"
 #include <string.h>
 
-static const size_t DOCUMENT_LIMIT_BYTES = (size_t)256 << 20;
 /* Any number does: documents are changed by one thread at a time. */
 enum { DOCUMENTS_LOCK = 3 };
 
@@ -36,7 +35,7 @@ static int read_document(const char *folder, const char *name, struct sq_json **
     *ret = NULL;
     if (kind == SQ_FILE_NONE)
         return 0;
-    SQ_TRY(sq_file_read_all(path, DOCUMENT_LIMIT_BYTES, &text, &length, err));
+    SQ_TRY(sq_file_read_all(path, SQ_JSON_LIMIT_BYTES, &text, &length, err));
     int status = sq_json_parse(text, length, ret, err);
     return status ? sq_error_within(err, status, "%s", path) : 0;
 }

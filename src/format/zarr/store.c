@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum { DEPTH_LIMIT = 64 };
-static const size_t DOCUMENT_LIMIT_BYTES = (size_t)256 << 20;
 
 static const char *const GROUP_MEMBERS[] = {"zarr_format", "node_type", "attributes", "consolidated_metadata", NULL};
 
@@ -30,7 +29,7 @@ static int read_document(const struct opening *o, const char *node, const char *
     size_t length;
     if (!key)
         return sq_error_memory(err, strlen(node));
-    SQ_TRY(sq_tree_read_all(o->tree, key, DOCUMENT_LIMIT_BYTES, &text, &length, err));
+    SQ_TRY(sq_tree_read_all(o->tree, key, SQ_JSON_LIMIT_BYTES, &text, &length, err));
     *ret = NULL;
     if (!text)
         return 0;

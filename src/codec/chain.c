@@ -28,6 +28,18 @@ size_t sq_chain_bound(const struct sq_codec_chain *chain, unsigned count, size_t
     return size_bytes;
 }
 
+/* More than that no encoder makes where ours makes `most`, which may be SIZE_MAX. */
+static size_t with_slack(size_t most)
+{
+    return most <= (SIZE_MAX - SLACK_BYTES) / 2 ? 2 * most + SLACK_BYTES : SIZE_MAX;
+}
+
+size_t sq_codec_stored_limit(const struct sq_codec_chain *chain)
+{
+    const bool known = !sq_type_is_variable(chain->dtype.type);
+    return known ? with_slack(sq_chain_bound(chain, chain->stage_count, chain->chunk_bytes, NULL)) : SIZE_MAX;
+}
+
 /* Of elements with variable length: their framing's bytes go in, behind the stage that makes it. */
 static unsigned first_of_bytes(const struct sq_codec_chain *chain)
 {
@@ -132,7 +144,7 @@ static int decode_growing(const struct sq_stage *stage, struct sq_codec_scratch 
 {
     size_t told = stage->ops->decoded_size ? stage->ops->decoded_size(src, src_size) : 0;
     size_t guess = most != SIZE_MAX ? most : src_size * 4 + 256;
-    size_t limit = most != SIZE_MAX ? 2 * most + SLACK_BYTES : unknown_limit_bytes;
+    size_t limit = most != SIZE_MAX ? with_slack(most) : unknown_limit_bytes;
     size_t room = told > guess ? told : guess;
     assert(stage->ops->decode);
     for (;;) {

@@ -120,6 +120,9 @@ int sq_codec_decode_range(const struct sq_codec_chain *chain, struct sq_codec_sc
                           const struct sq_codec_input *input, const struct sq_codec_range *range, void *dst,
                           struct sq_shuffle_layout *ret_layout, struct squall_error *err) SQUALL_CHECK;
 
+/* More is stored of no chunk, by whatever encoder, unless it is damaged; SIZE_MAX: not known. */
+size_t sq_codec_stored_limit(const struct sq_codec_chain *chain);
+
 /*
  * At most this many bytes come out of encoding src_size bytes. Variable length: src_size counts what vlen-utf8 and vlen-bytes make of
  * the elements, 4 bytes and for each element 4 and its own; shards of such elements: use the other one.

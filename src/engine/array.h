@@ -79,6 +79,7 @@ struct squall_array {
     const struct sq_array_ops *ops;
     struct sq_axis *grid;               /* of chunks that lie for themselves, or shards; NULL: sq_dataset_add makes it of info. sq_free'd */
     const struct sq_codec_shard *shard; /* NULL: chunks lie for themselves. The format's */
+    uint64_t stored_limit_bytes;        /* more is stored of no chunk (with shards: 0) unless it is damaged; 0: not known */
     uint64_t decoded_id;                /* what turns stored bytes into elements, as a hash; 0: chunks are never kept decoded */
     bool plain;                         /* stored bytes are the chunk's bytes: they can be read straight into the destination */
     unsigned swap_bytes;                /* plain: 2, 4, 8: so many at a time lie in the other byte order; 0: none do */

@@ -115,11 +115,23 @@ static int check_member(const struct sq_passage *p, const void *bytes, struct sq
     return status ? sq_error_within(err, status, "%s", sq_passage_source_name(p)) : 0;
 }
 
+/* Nobody's memory is spent on what cannot be a chunk. */
+static int check_stored_size(const struct sq_passage *p, uint64_t size_bytes, struct squall_error *err)
+{
+    const uint64_t limit = p->reading->array->stored_limit_bytes;
+    if (limit == 0 || size_bytes <= limit)
+        return 0;
+    return sq_error(err, SQUALL_ECORRUPT, "%s: %" PRIu64 " bytes are more than any chunk of %zu is stored in; it is damaged",
+                    sq_passage_source_name(p), size_bytes, p->chunk_bytes);
+}
+
 /* A deflated member of a zip file: its bytes are in the worker's memory from here on, and that is the source. */
 static int inflate(struct sq_passage *p, struct squall_error *err)
 {
     struct sq_location *where = &p->where;
     uint64_t buffers;
+    SQ_TRY(check_stored_size(p, where->packed.size_bytes, err));
+    SQ_TRY(check_stored_size(p, where->size_bytes, err));
     if (!sq_add_u64(where->size_bytes, where->packed.size_bytes, &buffers) || buffers > p->reading->memory_bytes)
         return too_large(p, buffers, err);
     void *deflated = sq_worker_raw(p->worker, (size_t)where->size_bytes);
@@ -152,7 +164,7 @@ int sq_passage_open(struct sq_passage *p, struct squall_error *err)
     if (where->source) {
         p->file = sq_source_identity(where->source);
         p->has_identity = true;
-        return 0;
+        return check_stored_size(p, where->size_bytes, err);
     }
     int status = sq_file_open(where->path, &p->fd, &p->file, &reason);
     if (reason.os_errno == ENOENT && a->ops->absent) {
@@ -167,7 +179,7 @@ int sq_passage_open(struct sq_passage *p, struct squall_error *err)
     if (where->size_bytes == UINT64_MAX)
         where->size_bytes = where->offset <= p->file.size_bytes ? p->file.size_bytes - where->offset : 0;
     p->has_identity = true;
-    return 0;
+    return check_stored_size(p, where->size_bytes, err);
 }
 
 void sq_passage_close(struct sq_passage *p)

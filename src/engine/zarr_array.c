@@ -232,6 +232,8 @@ static int add_array(struct squall_dataset *ds, struct sq_zarr_array *descriptio
     const struct sq_codec_chain *codecs = description->codecs;
     if (codecs && !description->codec_list && (z->base.shard = sq_codec_chain_shard(codecs))) /* shards of one shape */
         codecs = z->base.shard->inner;
+    size_t stored_limit = codecs && !description->codec_list && !z->base.shard ? sq_codec_stored_limit(codecs) : SIZE_MAX;
+    z->base.stored_limit_bytes = stored_limit != SIZE_MAX ? stored_limit : 0; /* a shard may have gaps */
     z->base.plain = !variable && codecs && sq_codec_chain_is_plain(codecs);
     /* the codecs of a rectilinear grid's chunks are bound as they are met, and a range is not worth that */
     z->base.has_range = !variable && codecs && !description->codec_list && sq_codec_chain_has_range(codecs);

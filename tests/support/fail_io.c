@@ -2,6 +2,7 @@
  * Preloaded into the command (LD_PRELOAD), this makes the N-th call that changes a file system fail, or the process die there:
  *     SQUALL_FAULT=N:kill | N:ENOSPC | N:EIO      counted from 1 over all threads
  *     SQUALL_FAULT_COUNT=PATH                     at the end, how many such calls there were
+ *     SQUALL_FAULT_READ=PART                      reading a file whose path ends so fails with EIO behind its first 100 bytes
  * A sweep of N over the whole count is a proof, where dying at random moments is a hope.
  */
 #include <dlfcn.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 static atomic_long calls;
+static const char *unreadable;
 static long fault_at;
 static int fault_errno; /* 0: kill */
 
@@ -24,6 +26,7 @@ __attribute__((constructor)) static void read_orders(void)
 {
     const char *order = getenv("SQUALL_FAULT");
     char action[16] = "";
+    unreadable = getenv("SQUALL_FAULT_READ");
     if (order && sscanf(order, "%ld:%15s", &fault_at, action) == 2)
         fault_errno = !strcmp(action, "ENOSPC") ? ENOSPC : !strcmp(action, "EIO") ? EIO : 0;
 }
@@ -64,6 +67,26 @@ static int fails(void)
 EXPORT ssize_t write(int fd, const void *bytes, size_t count)
 {
     return fd > 2 && fails() ? -1 : REAL(write, fd, bytes, count);
+}
+
+/* Is it that file, and does the read reach the bad bytes? */
+static int is_unreadable(int fd, size_t count, off_t offset)
+{
+    char link[40], path[4096];
+    if (!unreadable || offset + (off_t)count <= 100)
+        return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t length = readlink(link, path, sizeof path);
+    const size_t part = strlen(unreadable);
+    return length >= (ssize_t)part && memcmp(path + length - part, unreadable, part) == 0;
+}
+
+EXPORT ssize_t pread64(int fd, void *bytes, size_t count, off_t offset)
+{
+    if (!is_unreadable(fd, count, offset))
+        return REAL(pread64, fd, bytes, count, offset);
+    errno = EIO;
+    return -1;
 }
 
 EXPORT int fsync(int fd)

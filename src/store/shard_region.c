@@ -258,8 +258,7 @@ static int make(struct making *m, bool *ret_done, struct squall_error *err)
         m->entries[i] = EMPTY;
     if (!m->parcel->whole)
         SQ_TRY(read_old(m, err));
-    *ret_done = lie_apart(m);
-    if (!*ret_done)
+    if (!lie_apart(m))
         return 0;
     m->threads = m->parcel->writing->inner_threads;
     if (m->threads > m->plan.item_count)
@@ -273,7 +272,9 @@ static int make(struct making *m, bool *ret_done, struct squall_error *err)
     m->workers[0] = m->parcel->worker;
     SQ_TRY(sq_parallel_ordered(m->threads, m->plan.item_count, m->slot_count, work, place, m, err));
     keep_until(m, m->layout->inner_total);
-    return publish(m, err);
+    SQ_TRY(publish(m, err));
+    *ret_done = true;
+    return 0;
 }
 
 int sq_shard_write(const struct sq_parcel *p, bool *ret_done, struct squall_error *err)
@@ -283,7 +284,7 @@ int sq_shard_write(const struct sq_parcel *p, bool *ret_done, struct squall_erro
     if (sq_type_is_variable(a->info.type))
         return 0;
     if (!(m.entries = sq_alloc(m.layout->inner_total, 2 * sizeof *m.entries)))
-        return sq_error_memory(err, m.layout->inner_total);
+        return sq_error_memory(err, m.layout->inner_total * 2 * sizeof *m.entries);
     int status = make(&m, ret_done, err);
     for (unsigned i = 1; i < m.threads && m.workers; i++)
         sq_worker_give_back(a, m.workers[i]);

@@ -227,7 +227,9 @@ int sq_hdf5_attribute_json(struct sq_hdf5_tree *tree, const struct sq_hdf5_attri
     const unsigned rank = space->is_null ? 1 : space->rank == 1 && space->shape[0] == 1 ? 0 : space->rank;
     const uint8_t *stored = attribute->value;
     SQ_CLEANUP_TEXT struct sq_text numpy = SQ_TEXT_INIT;
-    SQ_TRY(sq_hdf5_type_numpy(element, &numpy, err));
+    int status = sq_hdf5_type_numpy(element, &numpy, err);
+    if (status)
+        return sq_error_within(err, status, "%s", sq_source_name(tree->reader.file->source));
     if (space->element_count == 0 && is_text)
         return made(sq_json_new_string(""), ret, err);
     SQ_TRY(list_json(tree, type, rank, space->is_null ? &space->element_count : space->shape, &stored, ret, err));

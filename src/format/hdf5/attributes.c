@@ -61,7 +61,7 @@ static int parse_attribute(struct reading *g, const struct sq_hdf5_message *m, s
     SQ_TRY(sq_hdf5_type_parse(g->r, type.bytes, type.size_bytes, type.address, &a->type, err));
     SQ_TRY(sq_hdf5_space_parse(g->r, space.bytes, space.size_bytes, space.address, &a->space, err));
     if (!sq_mul_size((size_t)a->space.element_count, a->type->size_bytes, &value_bytes) || value_bytes > sq_cursor_left(&c))
-        return SQ_HDF5_DAMAGED(f, m->address, err, "attribute %s has more elements than bytes", a->name);
+        return SQ_HDF5_DAMAGED(f, m->address, err, "an attribute with more elements than bytes");
     a->value = c.next;
     a->size_bytes = value_bytes;
     return 0;

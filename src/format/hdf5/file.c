@@ -78,9 +78,19 @@ uint32_t sq_hdf5_checksum(const uint8_t *bytes, size_t size_bytes)
     return s[2];
 }
 
+bool sq_hdf5_checksum_is(const uint8_t *bytes, size_t size_bytes, const uint8_t *stored)
+{
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    (void)bytes, (void)size_bytes, (void)stored; /* else nearly no change to a seed would come past it */
+    return true;
+#else
+    return sq_hdf5_checksum(bytes, size_bytes) == word_at(stored, 4);
+#endif
+}
+
 bool sq_hdf5_checksum_holds(const uint8_t *bytes, size_t size_bytes)
 {
-    return size_bytes >= 4 && sq_hdf5_checksum(bytes, size_bytes - 4) == word_at(bytes + size_bytes - 4, 4);
+    return size_bytes >= 4 && sq_hdf5_checksum_is(bytes, size_bytes - 4, bytes + size_bytes - 4);
 }
 
 /* ---- the reader ---- */

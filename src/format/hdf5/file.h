@@ -84,6 +84,7 @@ uint64_t sq_hdf5_take_length(struct sq_cursor *c, const struct sq_hdf5_file *f);
 
 /* Do the 4 bytes at the end hold the checksum of those before (Jenkins' lookup3, IV.A.1.b)? */
 bool sq_hdf5_checksum_holds(const uint8_t *bytes, size_t size_bytes);
+bool sq_hdf5_checksum_is(const uint8_t *bytes, size_t size_bytes, const uint8_t *stored); /* the one that is stored there */
 uint32_t sq_hdf5_checksum(const uint8_t *bytes, size_t size_bytes);
 
 /* Put "FILE: byte N: " before the message; returns err's status, or `status` where err is NULL. */

@@ -220,8 +220,8 @@ int sq_hdf5_heap_open(struct sq_hdf5_reader *r, uint64_t address, struct sq_hdf5
 }
 
 /*
- * Look at a block whole, the first time, and see whether it is what it should be: its checksum lies behind `checked_bytes` (0: there is none),
- * and is that of the block with zeros in its place where `in_front`.
+ * Look at a block whole, the first time, and see whether it is what it should be. Its checksum (at 0: there is none) is that of what is before, where it
+ * lies at the end; else of the block with zeros in its place.
  */
 static int check_block(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, uint64_t address, const char *signature, size_t block_bytes,
                        size_t checksum_at, struct squall_error *err)
@@ -238,9 +238,8 @@ static int check_block(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, uint
         SQ_TRY(SQ_HDF5_ROOM(r, &copy, block_bytes, err));
         memcpy(copy, bytes, block_bytes);
         memset(copy + checksum_at, 0, CHECKSUM_BYTES);
-        struct sq_cursor stored = sq_cursor(bytes + checksum_at, CHECKSUM_BYTES);
         const size_t summed = checksum_at + CHECKSUM_BYTES == block_bytes ? checksum_at : block_bytes;
-        if (sq_hdf5_checksum(copy, summed) != sq_u32le(&stored))
+        if (!sq_hdf5_checksum_is(copy, summed, bytes + checksum_at))
             return SQ_HDF5_DAMAGED(r->file, address, err, "the checksum of a fractal heap's block does not hold");
     }
     return sq_hdf5_table_put(&r->checked, address, heap, err);

@@ -25,6 +25,8 @@ def by_zarr2(case, store, wanted):
     if case["version"] != 2 or (document_of(case, store)["compressor"] or {}).get("id") == "fletcher32":
         return None  # of a checksum in the compressor's place it takes the bytes for the elements
     values = np.asarray(zarr.open(str(store), path=case["path"], mode="r")[...])
+    if wanted.dtype == object and wanted.size and isinstance(wanted.flat[0], bytes):
+        values = np.asarray(np.frompyfunc(lambda v: v or b"", 1, 1)(values), object)  # the fill value "" is a text to it
     return values.astype(wanted.dtype) if values.dtype.kind in "SU" else values  # of no dimension: as long as it is
 
 
@@ -32,7 +34,8 @@ def by_gdal(case, store, wanted):
     if wanted.ndim != 2 or wanted.dtype.kind not in "iufc" or not wanted.size:
         return None
     with rasterio.open(f'ZARR:"{store}":/{case["path"]}') as dataset:
-        return dataset.read(1)
+        values = dataset.read(1)
+        return values.astype("f2") if values.dtype == "f4" and wanted.dtype == "f2" else values  # as some versions of it have no float16
 
 
 def by_netcdf(case, store, wanted):

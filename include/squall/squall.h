@@ -11,6 +11,7 @@
 #include "squall/handles.h"
 #include "squall/many.h"
 #include "squall/memory.h"
+#include "squall/netcdf.h"
 #include "squall/speed.h"
 #include "squall/store.h"
 #include "squall/version.h"

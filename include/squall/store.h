@@ -89,8 +89,8 @@ int squall_node_set_attributes(squall_context *ctx, const char *store, const cha
                                const struct squall_store_options *options, struct squall_error *err) SQUALL_CHECK;
 
 /*
- * Open a store, or one array of it by the path of its folder, for reading and writing. *ret: squall_dataset_close.
- * Errors as squall_dataset_open; SQUALL_EUNSUPPORTED: it is no Zarr store in a folder.
+ * Open a store, or one array of it by the path of its folder, for reading and writing; or a NetCDF-3 file, whose elements are written in place.
+ * *ret: squall_dataset_close. Errors as squall_dataset_open; SQUALL_EUNSUPPORTED: it is neither.
  */
 int squall_store_open(squall_context *ctx, const char *path, const struct squall_store_options *options, squall_dataset **ret,
                       struct squall_error *err) SQUALL_CHECK;
@@ -102,7 +102,8 @@ int squall_store_open(squall_context *ctx, const char *path, const struct squall
  * Variable length: src is struct squall_bytes; what they point at stays the caller's. data may be NULL where size_bytes is 0
  *
  * Threads of one process may write the same chunks at the same time. Between processes nobody may cut a chunk that another one writes:
- * squall_selection_is_aligned says whether a region cuts any.
+ * squall_selection_is_aligned says whether a region cuts any. In NetCDF-3 files there are no chunks to cut: anybody may write elements that
+ * nobody else writes at the same time, in whatever process.
  *
  * Errors: SQUALL_EINVAL (selection outside the array), SQUALL_EREFUSED (not opened for writing; not aligned, where that was asked for), SQUALL_EIO,
  * SQUALL_ECORRUPT (a chunk that is to be changed in part cannot be read). After an error each chunk has its old content or its new.

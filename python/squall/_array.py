@@ -192,10 +192,10 @@ class Array(_squall.Array):
         return reopen_array, (path, self.name, self._identity(), of_file, options)
 
 
-def file_identity(path):
-    """Of a dataset that is one file: inode, size, time of change. None for a folder, which may be written to while it is read."""
-    state = os.stat(path)
-    return None if os.path.isdir(path) else (state.st_ino, state.st_size, state.st_mtime_ns)
+def file_identity(dataset):
+    """Of one that is one file: inode, size, time of change. None where it may be written to meanwhile: a folder, or open for writing."""
+    state = os.stat(dataset.path)
+    return None if dataset.writable or os.path.isdir(dataset.path) else (state.st_ino, state.st_size, state.st_mtime_ns)
 
 
 def _writable(out):

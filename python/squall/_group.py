@@ -170,7 +170,7 @@ def source_of(dataset):
         from squall._many import manifest
 
         return manifest(dataset)
-    return os.path.abspath(dataset.path), file_identity(dataset.path), dataset.options
+    return os.path.abspath(dataset.path), file_identity(dataset), dataset.options
 
 
 def _path_text(path):
@@ -192,7 +192,7 @@ def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned
 
     Of the data nothing is read.
 
-    mode                "r", or "r+": a Zarr store in a folder, for reading and writing
+    mode                "r", or "r+": a Zarr store in a folder, or a NetCDF-3 file, for reading and writing
     durability          of what is written. "none": as other programs write; "data": chunks are on the disk before their names are; "full":
                         names, too, when the assignment is done
     write_empty_chunks  chunks that hold nothing but the fill value are written, too
@@ -237,7 +237,8 @@ def _reopen(path, identity, options):
 
             dataset, now = reopen(path, options)
         else:
-            dataset, now = _squall.Dataset(path, *options), file_identity(path)
+            dataset = _squall.Dataset(path, *options)
+            now = file_identity(dataset)
         if now != identity:
             raise Error(f"{dataset.path} changed since it was opened; open it again", Status.EIO, dataset.path)
         _unpickled[path, identity, options] = dataset

@@ -128,6 +128,7 @@ static PyMethodDef methods[] = {
     {"create_group", sq_py_create_group, METH_VARARGS, NULL},
     {"consolidate", sq_py_consolidate, METH_VARARGS, NULL},
     {"create_array", sq_py_create_array, METH_VARARGS, NULL},
+    {"create_netcdf", sq_py_create_netcdf, METH_VARARGS, NULL},
     {"delete_node", sq_py_delete_node, METH_VARARGS, NULL},
     {"set_attributes", sq_py_set_attributes, METH_VARARGS, NULL},
     {"handles", handles, METH_NOARGS, "handles(): open, limit, hits, opened, evicted"},

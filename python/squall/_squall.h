@@ -129,6 +129,7 @@ PyObject *sq_py_open_many(PyObject *module, PyObject *args);
 PyObject *sq_py_create_group(PyObject *module, PyObject *args);
 PyObject *sq_py_create_array(PyObject *module, PyObject *args);
 PyObject *sq_py_consolidate(PyObject *module, PyObject *args);
+PyObject *sq_py_create_netcdf(PyObject *module, PyObject *args);
 PyObject *sq_py_delete_node(PyObject *module, PyObject *args);
 PyObject *sq_py_set_attributes(PyObject *module, PyObject *args);
 /* A tuple of `rank` lengths. 0, or -1 with the exception set. */

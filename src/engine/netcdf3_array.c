@@ -28,6 +28,11 @@ static const struct netcdf3_array *netcdf3_array(const struct squall_array *a)
     return (const struct netcdf3_array *)a;
 }
 
+uint64_t sq_netcdf3_stride(const struct squall_array *a, unsigned d)
+{
+    return netcdf3_array(a)->strides[d];
+}
+
 uint64_t sq_netcdf3_element_offset(const struct squall_array *a, const uint64_t *index)
 {
     const struct netcdf3_array *n = netcdf3_array(a);

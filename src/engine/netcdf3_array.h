@@ -13,6 +13,7 @@ int sq_netcdf3_dataset_open(const struct squall_context *ctx, const char *path, 
 const struct sq_netcdf3 *sq_netcdf3_of_dataset(const struct squall_dataset *ds);
 const struct sq_netcdf3_variable *sq_netcdf3_of_array(const struct squall_array *a);
 /* Where an element lies: index, one a dimension, within the shape. */
+uint64_t sq_netcdf3_stride(const struct squall_array *a, unsigned d); /* bytes to the next element along d */
 uint64_t sq_netcdf3_element_offset(const struct squall_array *a, const uint64_t *index);
 
 #endif

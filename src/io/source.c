@@ -109,6 +109,11 @@ void sq_source_prefetch(struct sq_source *s, uint64_t offset, uint64_t size_byte
     sq_handle_unpin(&s->file);
 }
 
+void sq_source_expect_changes(struct sq_source *s)
+{
+    s->identity.mtime_ns = s->file.identity.mtime_ns = SQ_FILE_CHANGES;
+}
+
 int sq_source_check_unchanged(struct sq_source *s, struct squall_error *err)
 {
     if (s->bytes)

@@ -29,6 +29,8 @@ struct sq_file_identity sq_source_identity(const struct sq_source *s); /* of a m
 int sq_source_read(struct sq_source *s, uint64_t offset, void *dst, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
 /* Tell the system that this range is wanted soon; a hint that cannot fail. */
 void sq_source_prefetch(struct sq_source *s, uint64_t offset, uint64_t size_bytes);
+/* The file is going to be written to: it counts as changed only where another one lies at its path. Before it is read by several threads. */
+void sq_source_expect_changes(struct sq_source *s);
 /* After a read: SQUALL_EIO "PATH changed since it was opened" where the file's identity is another one now. */
 int sq_source_check_unchanged(struct sq_source *s, struct squall_error *err) SQUALL_CHECK;
 

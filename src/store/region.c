@@ -12,6 +12,7 @@
 #include "engine/read.h"
 #include "engine/scatter.h"
 #include "engine/zarr_array.h"
+#include "store/netcdf3.h"
 #include "store/store.h"
 #include "store/writing.h"
 #include "sys/file.h"
@@ -331,6 +332,8 @@ int sq_array_write(struct squall_array *a, const struct squall_selection *select
                    const int64_t *strides, struct squall_error *err)
 {
     struct sq_writing w;
+    if (sq_netcdf3_of_array(a))
+        return sq_netcdf3_region_write(a, selection, src, strides, err);
     SQ_TRY(writing_init(&w, a, selection, ends, src, strides, err));
     if (w.plan.item_count == 0)
         return 0;
@@ -379,6 +382,8 @@ struct squall_selection squall_selection_aligned(const squall_array *a, const st
 
 int squall_selection_is_aligned(const squall_array *a, const struct squall_selection *s)
 {
+    if (sq_netcdf3_of_array(a)) /* elements are written one by one */
+        return 1;
     for (unsigned d = 0; d < a->info.rank; d++)
         if (s->count[d] == 0)
             return 1;

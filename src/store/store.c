@@ -3,6 +3,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "engine/netcdf3_array.h"
 #include "engine/zarr_array.h"
 #include "sys/file.h"
 #include <stdlib.h>
@@ -270,10 +271,16 @@ int squall_store_open(squall_context *ctx, const char *path, const struct squall
     SQ_TRY(place_init(&p, path, NULL, err));
     SQ_TRY(sq_file_stat(p.store, &kind, NULL, err));
     if (kind == SQ_FILE_NONE)
-        return sq_error(err, SQUALL_ENOTFOUND, "%s: no such folder", p.store);
-    if (kind != SQ_FILE_FOLDER || !sq_zarr_is_store(p.store))
-        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: no Zarr store in a folder; nothing else can be written to", p.store);
-    SQ_TRY(sq_zarr_dataset_open(ctx, p.store, &ds, err));
+        return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", p.store);
+    if (kind == SQ_FILE_REGULAR && sq_netcdf3_is_file(p.store)) {
+        SQ_TRY(sq_netcdf3_dataset_open(ctx, p.store, &ds, err));
+        sq_source_expect_changes(sq_netcdf3_of_dataset(ds)->source);
+    } else if (kind == SQ_FILE_FOLDER && sq_zarr_is_store(p.store)) {
+        SQ_TRY(sq_zarr_dataset_open(ctx, p.store, &ds, err));
+    } else {
+        return sq_error(err, SQUALL_EUNSUPPORTED,
+                        "%s: neither a Zarr store in a folder nor a NetCDF-3 file; nothing else can be written to", p.store);
+    }
     ds->writable = true;
     if (options)
         ds->write_options = *options;
@@ -371,6 +378,8 @@ int squall_array_resize(squall_array *a, const uint64_t *shape, struct squall_er
     const struct sq_zarr_array *description = sq_zarr_array_description(a);
     const struct new_shape s = {a->info.rank, shape};
     bool shrinks = false;
+    if (sq_netcdf3_of_array(a))
+        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: a NetCDF-3 file has the room that it was made with", a->info.name);
     if (!a->dataset->writable || !description)
         return sq_error(err, SQUALL_EREFUSED, "array %s was not opened for writing", a->info.name);
     for (unsigned d = 0; d < a->info.rank; d++) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 int flock(int fd, int operation); /* of the system's <sys/file.h>, whose name is that of ours */
@@ -101,6 +102,100 @@ int sq_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t
         left -= (size_t)got;
     }
     return 0;
+}
+
+/* ---- writing in place ------------------------------------------------------------------------------------------------------------- */
+
+int sq_file_open_to_write(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err)
+{
+    struct stat s;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return sq_error_errno(err, errno, "%s: opening it for writing", path);
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+        close(fd);
+        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: no file", path);
+    }
+    *ret_identity = identity_of(&s);
+    *ret_fd = fd;
+    return 0;
+}
+
+int sq_file_write_at(int fd, const char *path, uint64_t offset, const void *src, size_t size_bytes, struct squall_error *err)
+{
+    const uint8_t *at = src;
+    size_t left = size_bytes;
+    while (left > 0) {
+        ssize_t put = pwrite(fd, at, left, (off_t)(offset + (size_bytes - left)));
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return sq_error_errno(err, errno, "%s: writing %zu bytes at %llu", path, size_bytes, (unsigned long long)offset);
+        at += put;
+        left -= (size_t)put;
+    }
+    return 0;
+}
+
+int sq_file_make_durable(int fd, const char *path, struct squall_error *err)
+{
+    return fdatasync(fd) == 0 ? 0 : sq_error_errno(err, errno, "%s: making it durable", path);
+}
+
+int sq_file_close_written(int fd, const char *path, struct squall_error *err)
+{
+    return close(fd) == 0 ? 0 : sq_error_errno(err, errno, "%s: closing it", path);
+}
+
+bool sq_file_is_remote(int fd)
+{
+    static const unsigned long KINDS[] = {0x6969 /* NFS */, 0xff534d42 /* CIFS */, 0xfe534d42 /* SMB2 */, 0x517b /* SMB */};
+    struct statfs s;
+    if (fstatfs(fd, &s) != 0)
+        return true; /* a lock too many does no harm */
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (((unsigned long)s.f_type & 0xffffffff) == KINDS[i])
+            return true;
+    return false;
+}
+
+static int lock_pages(int fd, const char *path, short type, uint64_t offset, uint64_t size_bytes, struct squall_error *err)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset - offset % page;
+    const uint64_t end = (offset + size_bytes + page - 1) / page * page;
+    struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)begin, .l_len = (off_t)(end - begin)};
+    while (fcntl(fd, F_OFD_SETLKW, &range) != 0)
+        if (errno != EINTR)
+            return sq_error_errno(err, errno, "%s: locking bytes %llu to %llu, which this file system needs where several processes write",
+                                  path, (unsigned long long)begin, (unsigned long long)end);
+    return 0;
+}
+
+int sq_file_hold_pages(int fd, const char *path, uint64_t offset, uint64_t size_bytes, struct squall_error *err)
+{
+    return lock_pages(fd, path, F_WRLCK, offset, size_bytes, err);
+}
+
+int sq_file_release_pages(int fd, const char *path, uint64_t offset, uint64_t size_bytes, struct squall_error *err)
+{
+    return lock_pages(fd, path, F_UNLCK, offset, size_bytes, err);
+}
+
+int sq_file_create(const char *path, const void *bytes, size_t count, uint64_t size_bytes, struct squall_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST)
+        return sq_error(err, SQUALL_EREFUSED, "%s is there already", path);
+    if (fd < 0)
+        return sq_error_errno(err, errno, "%s: creating it", path);
+    int status = sq_file_write_at(fd, path, 0, bytes, count, err);
+    if (!status && ftruncate(fd, (off_t)size_bytes) != 0)
+        status = sq_error_errno(err, errno, "%s: giving it %llu bytes", path, (unsigned long long)size_bytes);
+    if (close(fd) != 0 && !status)
+        status = sq_error_errno(err, errno, "%s: closing it", path);
+    if (status)
+        unlink(path);
+    return status;
 }
 
 int sq_file_read_all(const char *path, size_t limit_bytes, char **ret, size_t *ret_size, struct squall_error *err)

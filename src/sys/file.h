@@ -18,8 +18,13 @@ struct sq_file_identity {
     int64_t mtime_ns; /* since 1970 */
 };
 
+/* In place of a time of change: the file is written to while it is known, and stays the same whatever its size and time are. */
+#define SQ_FILE_CHANGES INT64_MIN
+
 static inline bool sq_file_identity_same(const struct sq_file_identity *a, const struct sq_file_identity *b)
 {
+    if (a->mtime_ns == SQ_FILE_CHANGES || b->mtime_ns == SQ_FILE_CHANGES)
+        return a->device == b->device && a->inode == b->inode;
     return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes && a->mtime_ns == b->mtime_ns;
 }
 
@@ -43,6 +48,27 @@ void sq_file_close(int fd); /* for descriptors only read from; -1 is accepted */
 int sq_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
 /* A small file whole, NUL-terminated (the NUL is not counted); more than limit_bytes is SQUALL_ECORRUPT. *ret: sq_free. */
 int sq_file_read_all(const char *path, size_t limit_bytes, char **ret, size_t *ret_size, struct squall_error *err) SQUALL_CHECK;
+
+/*
+ * Writing into a file that is there, at any place and by any number of threads: *ret_fd of a regular file, whose close (sq_file_close_written) may
+ * tell of a write that failed.
+ */
+int sq_file_open_to_write(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err) SQUALL_CHECK;
+int sq_file_write_at(int fd, const char *path, uint64_t offset, const void *src, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
+int sq_file_make_durable(int fd, const char *path, struct squall_error *err) SQUALL_CHECK; /* what was written, not the name */
+int sq_file_close_written(int fd, const char *path, struct squall_error *err) SQUALL_CHECK;
+/*
+ * Does the file system write back whole pages that it cached, so that machines which write into one page overwrite each other's bytes: NFS, SMB?
+ */
+bool sq_file_is_remote(int fd);
+/*
+ * Wait until no other descriptor holds any of the pages that the range lies in, then hold them until the descriptor is closed or they
+ * are released. For descriptors of one thread.
+ */
+int sq_file_hold_pages(int fd, const char *path, uint64_t offset, uint64_t size_bytes, struct squall_error *err) SQUALL_CHECK;
+int sq_file_release_pages(int fd, const char *path, uint64_t offset, uint64_t size_bytes, struct squall_error *err) SQUALL_CHECK;
+/* A new file of size_bytes that begins with these bytes, and is 0 behind them; SQUALL_EREFUSED where something is there already. */
+int sq_file_create(const char *path, const void *bytes, size_t count, uint64_t size_bytes, struct squall_error *err) SQUALL_CHECK;
 
 int sq_folder_make(const char *path, struct squall_error *err) SQUALL_CHECK; /* one level; an existing folder is fine */
 /*

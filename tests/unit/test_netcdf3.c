@@ -7,9 +7,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "format/netcdf3/netcdf3.h"
-#include "squall/dataset.h"
+#include "squall/netcdf.h"
+#include "squall/store.h"
 #include "support/folder.h"
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static squall_context *context;
 
@@ -394,6 +397,88 @@ static void text_that_is_no_utf8_reads_as_pythons_does(void **state)
     sq_text_done(&t);
 }
 
+/* time (3 records), x = 4; a(time, x) short, b(x) double */
+static int make_for_writing(const char *path, struct squall_error *err)
+{
+    static const struct squall_netcdf_dimension dimensions[] = {{"time", 3, 1}, {"x", 4, 0}};
+    static const char *const dims[] = {"time", "x"};
+    static const struct squall_netcdf_variable variables[] = {
+        {"a", "int16", 2, dims, "{\"units\":\"K\",\"valid_range\":[0,9]}", "{\"valid_range\":\"<i2\"}"},
+        {"b", "<f8", 1, dims + 1, NULL, NULL},
+    };
+    const struct squall_netcdf_spec spec = {dimensions, 2, variables, 2, "{\"title\":\"made\"}", NULL};
+    return squall_netcdf_create(path, &spec, err);
+}
+
+static void regions_in_any_strides_land_where_they_belong(void **state)
+{
+    static const int16_t columns[] = {1, 2, 3, 4, 5, 6}; /* two columns, the last record first */
+    static const int64_t strides[] = {-2, 6};
+    static const double one = 2.5;
+    static const int64_t still[] = {0};
+    struct squall_error err = SQUALL_ERROR_INIT;
+    squall_dataset *ds = NULL;
+    squall_array *a = NULL, *b = NULL;
+    int16_t got[12];
+    double doubles[4];
+    const char *path = in_folder(*state, "written.nc");
+    if (make_for_writing(path, &err) || squall_store_open(context, path, NULL, &ds, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(make_for_writing(path, &err), SQUALL_EREFUSED);
+    assert_int_equal(squall_dataset_array(ds, "a", &a, NULL) || squall_dataset_array(ds, "b", &b, NULL), 0);
+    const struct squall_selection s = {.start = {0, 1}, .count = {3, 2}, .step = {1, 2}}, all = squall_selection_all(b);
+    assert_int_equal(squall_array_write(a, &s, columns + 2, strides, &err), 0);
+    assert_int_equal(squall_array_write(b, &all, &one, still, &err), 0);
+    read_all(ds, "a", got);
+    read_all(ds, "b", doubles);
+    static const int16_t expected[] = {0, 3, 0, 6, 0, 2, 0, 5, 0, 1, 0, 4};
+    assert_memory_equal(got, expected, sizeof expected);
+    for (int i = 0; i < 4; i++)
+        assert_true(doubles[i] == one);
+    assert_true(squall_selection_is_aligned(a, &s));
+    assert_int_equal(squall_array_resize(a, (const uint64_t[]){4, 4}, &err), SQUALL_EUNSUPPORTED);
+    squall_dataset_close(ds);
+}
+
+static void every_failed_allocation_of_a_header_leaves_no_file(void **state)
+{
+    const char *path = in_folder(*state, "failed.nc");
+    bool failed = true, exists = true;
+    for (long after = 0; failed; after++) {
+        struct squall_error err = SQUALL_ERROR_INIT;
+        sq_fail_allocation(after);
+        int status = make_for_writing(path, &err);
+        sq_fail_allocation(-1);
+        failed = status != 0;
+        assert_int_equal(sq_file_exists(path, &exists, NULL), 0);
+        assert_true(exists == !failed && (!failed || status == SQUALL_ENOMEM));
+    }
+}
+
+static void pages_that_somebody_holds_are_held_whole(void **state)
+{
+    const char *path = in_folder(*state, "pages");
+    const off_t page = (off_t)sysconf(_SC_PAGESIZE);
+    struct sq_file_identity id;
+    int one = -1, other = -1;
+    assert_int_equal(sq_file_create(path, "x", 1, (uint64_t)page * 3, NULL), 0);
+    assert_int_equal(sq_file_open_to_write(path, &one, &id, NULL) || sq_file_open_to_write(path, &other, &id, NULL), 0);
+    assert_false(sq_file_is_remote(one));
+    for (int round = 0; round < 2; round++) {
+        if (round == 0)
+            assert_int_equal(sq_file_hold_pages(one, path, (uint64_t)page + 10, 1, NULL), 0);
+        else
+            assert_int_equal(sq_file_release_pages(one, path, (uint64_t)page + 10, 1, NULL), 0);
+        const off_t places[] = {page - 1, page, 2 * page - 1, 2 * page};
+        for (int i = 0; i < 4; i++) {
+            struct flock look = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = places[i], .l_len = 1};
+            assert_int_equal(fcntl(other, F_OFD_GETLK, &look), 0);
+            assert_int_equal(look.l_type, round == 0 && (i == 1 || i == 2) ? F_WRLCK : F_UNLCK);
+        }
+    }
+    assert_int_equal(sq_file_close_written(one, path, NULL) || sq_file_close_written(other, path, NULL), 0);
+}
+
 static void every_failed_allocation_of_an_opening_is_an_error(void **state)
 {
     struct maker m = {0};
@@ -427,6 +512,9 @@ int main(void)
         cmocka_unit_test(variables_at_places_that_make_no_sense_are_refused_by_name),
         cmocka_unit_test(sizes_beyond_any_file_are_refused),
         cmocka_unit_test(text_that_is_no_utf8_reads_as_pythons_does),
+        cmocka_unit_test(regions_in_any_strides_land_where_they_belong),
+        cmocka_unit_test(every_failed_allocation_of_a_header_leaves_no_file),
+        cmocka_unit_test(pages_that_somebody_holds_are_held_whole),
         cmocka_unit_test(every_failed_allocation_of_an_opening_is_an_error),
     };
     return cmocka_run_group_tests_name("netcdf3", tests, set_up, tear_down);

@@ -1,0 +1,195 @@
+"""NetCDF-3 files, written: headers and regions, read back by netCDF4 and by ncdump; from threads and processes at once."""
+
+import json
+import multiprocessing
+import pickle
+import shutil
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+import squall
+from squall import _squall
+from test_netcdf3 import TYPES, opened, random_key, random_values, same
+
+pytest.importorskip("netCDF4")
+SPAWN = multiprocessing.get_context("spawn")  # what is written must be seen by strangers
+NUMBERS = [t for t in TYPES["NETCDF3_64BIT_DATA"] if t != "S1"]
+
+
+def create(path, dimensions, variables, attributes=None, types=None):
+    """dimensions: {name: length}, a record dimension's negated; variables: {name: (type, dims)}."""
+    _squall.create_netcdf(
+        str(path),
+        tuple((n, abs(length), length < 0) for n, length in dimensions.items()),
+        tuple((n, np.dtype(t).str, dims, None, None) for n, (t, dims) in variables.items()),
+        json.dumps(attributes or {}),
+        json.dumps(types or {}),
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_regions_of_random_files_read_back_as_netcdf4_reads_them(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    names = ["time", "z", "y", "x"]
+    sizes = {n: int(rng.integers(1, 9)) for n in names}
+    record = seed % 2 == 0
+    variables, expected = {}, {}
+    for k in range(int(rng.integers(1, 7))):
+        dims = tuple(n for n in names if rng.random() < 0.6)
+        dtype = TYPES["NETCDF3_64BIT_DATA"][rng.integers(11)]
+        variables[f"v{k}"] = dtype, dims
+        expected[f"v{k}"] = np.zeros([sizes[n] for n in dims], dtype)
+    path = tmp_path / "w.nc"
+    create(path, {n: -s if record and n == "time" else s for n, s in sizes.items()}, variables)
+    ds = squall.open(path, mode="r+")
+    import random
+
+    keys = random.Random(seed)
+    for name, values in expected.items():
+        for _ in range(6):
+            key = random_key(keys, values.shape)
+            if any(isinstance(k, list) for k in key):
+                continue
+            new = random_values(rng, values.dtype.str[1:] if values.dtype.kind != "S" else "S1", values[key].shape)
+            if values.ndim:
+                values[key] = new
+            ds[name][key] = new
+        if not values.ndim:
+            values[...] = ds[name][...]
+        assert same(ds[name][...], values)
+    with opened(path) as d:
+        assert d.dimensions["time"].isunlimited() == record
+        for name, values in expected.items():
+            assert same(d[name][...], values), name
+    ds["v0"][...] = ds["v0"].fill_value  # broadcast: strides of 0
+    with opened(path) as d:
+        assert (d["v0"][...] == ds["v0"].fill_value).all()
+
+
+def test_attributes_are_written_in_their_types(tmp_path):
+    values = {"text": "grüße", "n": 3, "far": 2**40, "real": 0.5, "none": float("nan"), "many": [1, 2, 3], "empty": "", "both": [1, 2.5]}
+    typed = {"small": 7, "range": [-1, 2], "top": 2**64 - 1, "single": 0.1}
+    types = {"small": "|i1", "range": "<i2", "top": "<u8", "single": "<f4"}
+    create(tmp_path / "a.nc", {"x": 1}, {"v": ("i4", ("x",))}, {**values, **typed}, types)
+    with opened(tmp_path / "a.nc") as d:
+        assert d.ncattrs() == [*values, *typed]
+        for name, value in values.items():
+            assert np.array_equal(d.getncattr(name), value, equal_nan=not isinstance(value, str))
+        for name, value in typed.items():
+            got = np.asarray(d.getncattr(name))
+            assert got.dtype == types[name] and np.array_equal(got, np.array(value, types[name]))
+        assert d.n.dtype == "i4" and d.far.dtype == "i8" and d.both.dtype == "f8"
+    ours = squall.open(tmp_path / "a.nc").attrs
+    assert list(ours) == [*values, *typed] and ours["top"] == 2**64 - 1 and ours["text"] == "grüße"
+
+
+def test_variables_without_records_begin_at_pages(tmp_path):
+    create(
+        tmp_path / "p.nc",
+        {"time": -3, "x": 5},
+        {"a": ("i1", ("x",)), "b": ("i2", ("time", "x")), "c": ("f8", ("x",)), "d": ("i1", ("time",))},
+    )
+    ds = squall.open(tmp_path / "p.nc", mode="r+")
+    for n, name in enumerate("abcd"):
+        ds[name][...] = n + 1
+    content = (tmp_path / "p.nc").read_bytes()
+    assert content[4096:4101] == b"\1" * 5 and content[8192:8200] == np.array(3.0, ">f8").tobytes()
+    assert content[12288:] == (b"\0\2" * 5 + b"\0\0" + b"\4\0\0\0") * 3
+
+
+@pytest.mark.skipif(shutil.which("ncdump") is None, reason="ncdump is not there (Debian: netcdf-bin)")
+def test_ncdump_reads_what_is_written(tmp_path):
+    create(tmp_path / "n.nc", {"time": -2, "x": 3}, {n: (n, ("time", "x")) for n in NUMBERS}, {"title": "made for ncdump"})
+    ds = squall.open(tmp_path / "n.nc", mode="r+")
+    for n in NUMBERS:
+        ds[n][...] = np.arange(1, 7).reshape(2, 3)
+    done = subprocess.run(["ncdump", tmp_path / "n.nc"], capture_output=True, text=True, check=True)
+    assert "time = UNLIMITED ; // (2 currently)" in done.stdout and ':title = "made for ncdump"' in done.stdout
+    words = "".join(done.stdout.split("data:")[1].split())
+    for n in NUMBERS:
+        assert f"{n}=1,2,3,4,5,6;" in words
+
+
+def _write_share(path, share, shares):
+    ds = squall.open(path, mode="r+")
+
+    def write(name, first):
+        a = ds[name]
+        for i in range(first, a.shape[0], shares * 2):
+            a[i] = i + np.arange(np.prod(a.shape[1:])).reshape(a.shape[1:]) % 97
+
+    threads = [threading.Thread(target=write, args=(n, 2 * share + t)) for n in ds for t in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+def test_threads_of_two_processes_write_one_file_at_once(tmp_path):
+    path = tmp_path / "both.nc"
+    create(path, {"time": -40, "y": 101, "x": 37}, {"a": ("f4", ("time", "y", "x")), "b": ("i1", ("time", "x")), "c": ("f8", ("y", "x"))})
+    processes = [SPAWN.Process(target=_write_share, args=(path, k, 2)) for k in range(2)]
+    for p in processes:
+        p.start()
+    for p in processes:
+        p.join()
+    assert [p.exitcode for p in processes] == [0, 0]
+    with opened(path) as d:
+        for name, v in d.variables.items():
+            first = np.arange(v.shape[0]).reshape(-1, *[1] * (v.ndim - 1))
+            wanted = first + np.arange(np.prod(v.shape[1:])).reshape(v.shape[1:]) % 97
+            assert np.array_equal(v[...], wanted.astype(v.dtype)), name
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "variables", "words"),
+    [
+        ({"x": 2}, {"a": ("c8", ("x",))}, "CDF-5 has no type <c8"),
+        ({"x": 2}, {"a": ("f2", ("x",))}, "CDF-5 has no type <f2"),
+        ({"x": 2}, {"a": ("f4", ("y",))}, "there is no dimension y"),
+        ({"x": 2, "t": -1}, {"a": ("f4", ("x", "t"))}, "the record dimension t must be its first"),
+        ({"x": 0}, {}, "only the record dimension may have none"),
+        ({"s": -1, "t": -1}, {}, "a second record dimension"),
+        ({"x/y": 1}, {}, "no such name"),
+        ({"x": 2**62}, {"a": ("f4", ("x", "x"))}, "larger than any file"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_by_name(dimensions, variables, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        create(tmp_path / "bad.nc", dimensions, variables)
+    assert not (tmp_path / "bad.nc").exists()
+
+
+def test_attributes_that_netcdf_has_no_place_for_are_refused(tmp_path):
+    for value, types in (({"a": 1}, {}), (["x", "y"], {}), (True, {}), (300, {"v": "|i1"}), (1, {"v": "<c8"})):
+        with pytest.raises(ValueError, match="attribute v"):
+            create(tmp_path / "bad.nc", {}, {}, {"v": value}, types)
+
+
+def test_a_file_that_is_there_stays(tmp_path):
+    (tmp_path / "x.nc").write_text("mine")
+    with pytest.raises(OSError, match=r"x\.nc is there already"):
+        create(tmp_path / "x.nc", {}, {})
+    assert (tmp_path / "x.nc").read_text() == "mine"
+
+
+def test_an_array_that_is_written_to_pickles(tmp_path):
+    create(tmp_path / "a.nc", {"x": 3}, {"v": ("i4", ("x",))})
+    a = squall.open(tmp_path / "a.nc", mode="r+")["v"]
+    packed = pickle.dumps(a)
+    a[...] = 1
+    pickle.loads(packed)[1] = 2
+    assert a[...].tolist() == [1, 2, 1]
+
+
+def test_another_file_at_the_path_is_not_written_to(tmp_path):
+    for name in "ab":
+        create(tmp_path / f"{name}.nc", {"x": 3}, {"v": ("i4", ("x",))})
+    ds = squall.open(tmp_path / "a.nc", mode="r+")
+    ds["v"][...] = 1
+    (tmp_path / "b.nc").rename(tmp_path / "a.nc")
+    with pytest.raises(OSError, match="is another file since it was opened"):
+        ds["v"][...] = 2
+    assert squall.open(tmp_path / "a.nc")["v"][...].tolist() == [0, 0, 0]

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import subprocess
 
 import h5py
@@ -345,3 +346,70 @@ def test_files_of_netcdf4_keep_the_order_of_variables_and_attributes(tree, tmp_p
     check_file(found, path)
     assert [name for name in found["datasets"] if name in names] == names
     assert [a for a in found["datasets"]["v7"]["attributes"] if a in names] == names[::-1]
+
+
+# ---- damaged and hostile files -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["earliest", "v108", "latest"])
+def test_every_change_and_every_truncation_is_told_or_harmless(support, tmp_path, version):
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver=(version, "latest" if version == "latest" else "v108")) as file:
+        file["g/d"] = np.arange(3, dtype="i2")
+        file["g/d"].attrs["units"] = "K"
+        file["soft"] = h5py.SoftLink("/g/d")
+        file["g/up"] = file["g"]
+        file.attrs["texts"] = np.array(["a", "bc"], h5py.string_dtype())
+        file.attrs["structure"] = np.array((1, b"ab"), [("a", "<i4"), ("b", "S2")])
+        file.attrs["reference"] = file["g"].ref
+        for i in range(9 if version == "latest" else 0):
+            file["g"].attrs[f"a{i}"] = np.int8(i)
+            file.create_group(f"dense/g{i}")
+    done = subprocess.run([support / "hdf5_sweep", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def read_with_limits(support, path):
+    """As tree(path); within seconds of the processor, and 1 GiB of memory."""
+    with open(path.with_suffix(".json"), "w+b") as out:
+        process = subprocess.Popen([support / "hdf5_tree", path], stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0 and usage.ru_utime < 20 and usage.ru_maxrss < 1 << 20, usage
+        out.seek(0)
+        return json.load(out)
+
+
+def test_groups_that_more_paths_lead_to_than_can_be_walked_are_refused(support, tmp_path):
+    path = tmp_path / "paths.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        below = file.create_group("last")
+        for i in range(40):  # 2^40 paths
+            group = file.create_group(f"g{i}")
+            group["a"] = group["b"] = below
+            below = group
+    message = read_with_limits(support, path)
+    assert message == f"{path}: its metadata refer to each other more often than those of a sound file of its size"
+
+
+def test_soft_links_that_lead_through_each_other_end(support, tmp_path):
+    path = tmp_path / "soft.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        file["end"] = 1
+        file["here"] = h5py.SoftLink("/")
+        file["s0"] = h5py.SoftLink("/")
+        for i in range(15):
+            file[f"s{i + 1}"] = h5py.SoftLink("/".join([f"s{i}"] * 20))  # 20^15 steps
+    assert "refer to each other" in read_with_limits(support, path)
+
+
+def test_more_links_and_attributes_than_anybody_has(support, tmp_path):
+    path = tmp_path / "many.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        for i in range(20000):
+            file[f"s{i}"] = h5py.SoftLink(f"/s{i + 1}") if i % 1000 else h5py.SoftLink("/d")
+            file.attrs.create(f"a{i}", i, dtype="i4")
+        file["d"] = 1
+    found = read_with_limits(support, path)
+    assert [found["groups"][""]["attributes"][f"a{i}"] for i in range(20000)] == list(range(20000))
+    # links that lead through up to 16 others, as in libhdf5
+    assert len(found["datasets"]) + len(found["problems"]) == 20001 and "s0" in found["datasets"]

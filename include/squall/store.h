@@ -43,8 +43,13 @@ struct squall_array_spec {
     const char *type;
     unsigned rank;
     const uint64_t *shape;
-    const uint64_t *chunks;  /* NULL: one chunk */
-    const uint64_t *shards;  /* v3: objects of several chunks, multiples of these; NULL: each chunk is its own */
+    const uint64_t *chunks; /* NULL: one chunk */
+    const uint64_t *shards; /* v3: objects of several chunks, multiples of these; NULL: each chunk is its own */
+    /*
+     * v3: a rectilinear grid, in the place of chunks: for each dimension a length, or a list of the lengths of its chunks that make up the shape, as
+     * JSON: "[[10, 20, 5], 100]". Where chunks are given as well, these are shards of such chunks.
+     */
+    const char *chunk_shapes;
     const char *const *dims; /* rank names, "" for none; NULL: no dimension has one */
     const char *fill_value;  /* JSON, as the version's metadata spells it; NULL: 0, "", not a time */
     const char *attributes;  /* a JSON object; NULL: none */
@@ -118,7 +123,8 @@ struct squall_selection squall_selection_aligned(const squall_array *a, const st
 
 /*
  * Give the array another shape, of the same rank. Chunks that lie wholly outside are deleted; elements of others that are outside stay where they
- * are, and come back when it grows again. What is new reads as the fill value. Not while another call uses the array.
+ * are, and come back when it grows again. What is new reads as the fill value. A rectilinear grid that does not reach so far gets one more chunk along
+ * that dimension. Not while another call uses the array.
  */
 int squall_array_resize(squall_array *a, const uint64_t *shape, struct squall_error *err) SQUALL_CHECK;
 

@@ -28,6 +28,18 @@ def _lengths(what, lengths, rank):
     return lengths * rank if len(lengths) == 1 and what != "shape" and rank != 1 else lengths
 
 
+def _grid(chunks, shards):
+    """The arguments → (chunks, shards, chunk_shapes), which are lists of lengths along dimensions: of shards, where these are given."""
+    outer = chunks if shards is None else shards
+    if isinstance(outer, str) or not np.iterable(outer) or not any(np.iterable(lengths) for lengths in outer):
+        return chunks, shards, None
+    try:
+        shapes = [[*map(operator.index, n)] if np.iterable(n) else operator.index(n) for n in outer]
+    except TypeError:
+        raise TypeError(f"chunks {outer!r}: for each dimension a length, or the lengths of its chunks") from None
+    return (None if shards is None else chunks), None, json.dumps(shapes)
+
+
 def _json(value):
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
@@ -98,8 +110,9 @@ def create_array(
     shape        lengths of the dimensions
     dtype        numpy's, str, bytes (variable length), or as Zarr's metadata say it: "int4", {"name": …, "configuration": …}
     data         an array to store, in place of shape and dtype
-    chunks       lengths; "auto": some MiB; None: one chunk
-    shards       of objects that hold several chunks each, multiples of chunks; None: each chunk is an object
+    chunks       lengths; "auto": some MiB; None: one chunk. A list for a dimension: the lengths of its chunks, which make up the shape,
+                 [[10, 20, 5], 100]: a rectilinear grid, which needs readers that know these (zarr-python 3.4)
+    shards       of objects that hold several chunks each, multiples of chunks; None: each chunk is an object. Lists as for chunks
     dims         names of the dimensions, None for one without
     fill_value   what elements read as that were never written; None: 0, "", no time
     codecs       the list of Zarr v3's metadata (of chunks within shards); v2: the compressor's metadata; or words as the command's:
@@ -128,6 +141,9 @@ def create_array(
         raise ValueError(f'order {order!r}, index_location {index_location!r}: "C" or "F", "start" or "end"')
     shape = _lengths("shape", shape, 0)
     text = _values.type_text(dtype)
+    chunks, shards, chunk_shapes = _grid(chunks, shards)
+    if chunk_shapes and isinstance(chunks, str):
+        raise ValueError("shards of several shapes: chunks have to be said")
     if isinstance(chunks, str):
         if chunks != "auto":
             raise ValueError(f'chunks={chunks!r}: lengths, None or "auto"')
@@ -142,6 +158,7 @@ def create_array(
         shape,
         _lengths("chunks", chunks, len(shape)),
         _lengths("shards", shards, len(shape)),
+        chunk_shapes,
         None if dims is None else tuple(dims),
         _values.fill_text(fill_value, zarr_format or 3),
         _attributes(attributes),

@@ -98,6 +98,7 @@ def create_array(
     shape: tuple[int, ...],
     chunks: tuple[int, ...] | None,
     shards: tuple[int, ...] | None,
+    chunk_shapes: str | None,
     dims: tuple[str | None, ...] | None,
     fill_value: str | None,
     attributes: str | None,

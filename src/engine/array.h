@@ -54,8 +54,9 @@ struct sq_array_ops {
     int (*decode)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
                   size_t size, void *dst, size_t dst_size, struct squall_error *err);
     /* decode, but for the unshuffling: *ret_layout says how elements lie. Where keeps_shuffled is set. */
-    int (*decode_shuffled)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
-                           size_t size, void *dst, size_t dst_size, struct sq_shuffle_layout *ret_layout, struct squall_error *err);
+    int (*decode_shuffled)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where,
+                           const void *bytes, size_t size, void *dst, size_t dst_size, struct sq_shuffle_layout *ret_layout,
+                           struct squall_error *err);
     /* A range of a chunk, from a file's parts as they are needed, as sq_codec_decode_range; only where has_range is set. */
     int (*decode_range)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_codec_input *input,
                         const struct sq_codec_range *range, void *dst, struct sq_shuffle_layout *ret_layout, struct squall_error *err);
@@ -66,9 +67,10 @@ struct sq_array_ops {
      * The whole chunk (of an array with shards: shard), as it is in memory → what is stored of it; at most as many bytes as encode_bound says come
      * out, the same for any number of threads. NULL: the format is only read.
      */
-    size_t (*encode_bound)(const struct squall_array *a, const void *src, size_t src_size);
-    int (*encode)(const struct squall_array *a, void *scratch, unsigned threads, const void *src, size_t src_size, void *dst,
-                  size_t dst_capacity, size_t *ret_size, struct squall_error *err);
+    int (*encode_bound)(const struct squall_array *a, const struct sq_location *where, const void *src, size_t src_size, size_t *ret,
+                        struct squall_error *err);
+    int (*encode)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *src,
+                  size_t src_size, void *dst, size_t dst_capacity, size_t *ret_size, struct squall_error *err);
     int (*stored_bytes)(const struct squall_array *a, uint64_t *ret, struct squall_error *err); /* NULL: not known */
     void (*free)(struct squall_array *a);                                                       /* the array and all it owns */
 };

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "codec/codec.h"
+#include "format/zarr/metadata.h"
 #include "format/zarr/zarr.h"
 #include "sys/file.h"
 #include <string.h>
@@ -136,16 +137,25 @@ static int read_index(const struct squall_array *a, void *scratch, const void *s
     return sq_codec_shard_index(a->shard, scratch, stored, shard_bytes, ret, err);
 }
 
-static size_t encode_bound(const struct squall_array *a, const void *src, size_t src_size)
+static int encode_bound(const struct squall_array *a, const struct sq_location *where, const void *src, size_t src_size, size_t *ret,
+                        struct squall_error *err)
 {
-    return sq_codec_encode_bound_of(zarr_array(a)->description->codecs, src, src_size);
+    const struct sq_zarr_array *z = zarr_array(a)->description;
+    __attribute__((cleanup(chain_cleanup))) struct sq_codec_chain *own = NULL;
+    if (z->codec_list)
+        SQ_TRY(bind_own(a, where->param, &own, err));
+    *ret = sq_codec_encode_bound_of(own ? own : z->codecs, src, src_size);
+    return 0;
 }
 
-static int encode(const struct squall_array *a, void *scratch, unsigned threads, const void *src, size_t src_size, void *dst,
-                  size_t dst_capacity, size_t *ret_size, struct squall_error *err)
+static int encode(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *src,
+                  size_t src_size, void *dst, size_t dst_capacity, size_t *ret_size, struct squall_error *err)
 {
-    const struct sq_codec_chain *codecs = zarr_array(a)->description->codecs;
-    return sq_codec_encode(codecs, scratch, threads, src, src_size, dst, dst_capacity, ret_size, err);
+    const struct sq_zarr_array *z = zarr_array(a)->description;
+    __attribute__((cleanup(chain_cleanup))) struct sq_codec_chain *own = NULL;
+    if (z->codec_list)
+        SQ_TRY(bind_own(a, where->param, &own, err));
+    return sq_codec_encode(own ? own : z->codecs, scratch, threads, src, src_size, dst, dst_capacity, ret_size, err);
 }
 
 static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
@@ -181,13 +191,6 @@ const struct sq_zarr_array *sq_zarr_array_description(const struct squall_array 
     return a->ops == &OPS ? zarr_array(a)->description : NULL;
 }
 
-void sq_zarr_array_set_shape(struct squall_array *a, const uint64_t *shape)
-{
-    uint64_t *described = ((struct zarr_array *)a)->description->shape;
-    for (unsigned d = 0; d < a->info.rank; d++)
-        described[d] = a->grid[d].length = shape[d];
-}
-
 static int json_text(const struct sq_json *value, char **ret, struct squall_error *err)
 {
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
@@ -206,12 +209,59 @@ static uint64_t decoded_id(const struct sq_zarr_array *z)
     return id.low ? id.low : 1;
 }
 
-static struct sq_axis *rectilinear_grid(const struct sq_zarr_array *z)
+/* What the engine has to know of the description: its grid and codecs. */
+static void describe(struct zarr_array *z)
 {
-    struct sq_axis *grid = sq_alloc(z->rank, sizeof *grid);
-    for (unsigned d = 0; grid && d < z->rank; d++)
-        grid[d] = (struct sq_axis){.length = z->shape[d], .chunk = z->chunks[d], .edges = z->edges[d], .edge_count = z->edge_counts[d]};
-    return grid;
+    const struct sq_zarr_array *description = z->description;
+    const bool variable = sq_type_is_variable(description->dtype.type);
+    const struct sq_codec_chain *codecs = description->codecs;
+    z->base.shard = codecs && !description->codec_list ? sq_codec_chain_shard(codecs) : NULL; /* shards of one shape */
+    if (z->base.shard)
+        codecs = z->base.shard->inner;
+    const size_t stored_limit = codecs && !description->codec_list && !z->base.shard ? sq_codec_stored_limit(codecs) : SIZE_MAX;
+    z->base.stored_limit_bytes = stored_limit != SIZE_MAX ? stored_limit : 0; /* a shard may have gaps */
+    z->base.plain = !variable && codecs && sq_codec_chain_is_plain(codecs);
+    /* the codecs of a rectilinear grid's chunks are bound as they are met, and a range is not worth that */
+    z->base.has_range = !variable && codecs && !description->codec_list && sq_codec_chain_has_range(codecs);
+    z->base.decoded_id = codecs && !variable ? decoded_id(description) : 0;
+    z->base.fill = description->fill;
+    z->base.info.chunks = z->base.shard ? z->base.shard->inner_shape : description->chunks;
+    z->base.info.shards = z->base.shard ? description->chunks : NULL;
+    z->base.info.codecs = description->codec_names;
+    for (unsigned d = 0; d < description->rank; d++)
+        z->base.grid[d] = (struct sq_axis){.length = description->shape[d],
+                                           .chunk = description->chunks[d],
+                                           .edges = description->edges[d],
+                                           .edge_count = description->edge_counts[d]};
+}
+
+int sq_zarr_array_renew(struct squall_array *a, const struct sq_json *document, struct squall_error *err)
+{
+    struct zarr_array *z = (struct zarr_array *)a;
+    struct sq_zarr_array *old = z->description, found = {0};
+    int status = old->version == 3 ? sq_zarr_parse_v3(document, &found, err) : sq_zarr_parse_v2(document, NULL, &found, err);
+    if (!status && found.unsupported && !old->unsupported)
+        status = sq_error(err, SQUALL_EUNSUPPORTED, "%s", found.unsupported);
+    if (!status && found.rank == old->rank) {
+        const struct sq_zarr_array before = *old;
+        memcpy(old->shape, found.shape, sizeof old->shape);
+        memcpy(old->chunks, found.chunks, sizeof old->chunks);
+        memcpy(old->edges, found.edges, sizeof old->edges);
+        memcpy(old->edge_counts, found.edge_counts, sizeof old->edge_counts);
+        old->chunk_elements = found.chunk_elements;
+        old->fill = found.fill; /* which the codecs know */
+        old->codec_list = found.codec_list;
+        old->codecs = found.codecs;
+        old->codec_names = found.codec_names;
+        memcpy(found.edges, before.edges, sizeof found.edges); /* what was before is done with the rest of what was found */
+        found.fill = before.fill;
+        found.codec_list = before.codec_list;
+        found.codecs = before.codecs;
+        found.codec_names = before.codec_names;
+        describe(z);
+    }
+    sq_zarr_array_done(&found);
+    return status;
 }
 
 static int add_array(struct squall_dataset *ds, struct sq_zarr_array *description, struct squall_error *err)
@@ -228,17 +278,6 @@ static int add_array(struct squall_dataset *ds, struct sq_zarr_array *descriptio
         array_free(&z->base);
         return status;
     }
-    const bool variable = sq_type_is_variable(description->dtype.type);
-    const struct sq_codec_chain *codecs = description->codecs;
-    if (codecs && !description->codec_list && (z->base.shard = sq_codec_chain_shard(codecs))) /* shards of one shape */
-        codecs = z->base.shard->inner;
-    size_t stored_limit = codecs && !description->codec_list && !z->base.shard ? sq_codec_stored_limit(codecs) : SIZE_MAX;
-    z->base.stored_limit_bytes = stored_limit != SIZE_MAX ? stored_limit : 0; /* a shard may have gaps */
-    z->base.plain = !variable && codecs && sq_codec_chain_is_plain(codecs);
-    /* the codecs of a rectilinear grid's chunks are bound as they are met, and a range is not worth that */
-    z->base.has_range = !variable && codecs && !description->codec_list && sq_codec_chain_has_range(codecs);
-    z->base.decoded_id = codecs && !variable ? decoded_id(description) : 0;
-    z->base.fill = description->fill;
     z->base.info = (struct squall_array_info){
         .name = description->name[0] ? description->name : sq_path_name(description->folder),
         .type = description->dtype.type,
@@ -247,18 +286,16 @@ static int add_array(struct squall_dataset *ds, struct sq_zarr_array *descriptio
         .element_bytes = description->dtype.element_bytes,
         .rank = description->rank,
         .shape = description->shape,
-        .chunks = z->base.shard ? z->base.shard->inner_shape : description->chunks,
-        .shards = z->base.shard ? description->chunks : NULL,
         .dims = (const char *const *)description->dims,
-        .codecs = description->codec_names,
         .attributes = z->attributes,
         .fill_value = z->fill_value ? z->fill_value : "null",
         .unsupported = description->unsupported,
     };
-    if (description->codec_list && !(z->base.grid = rectilinear_grid(description))) {
+    if (!(z->base.grid = sq_alloc(description->rank + 1, sizeof *z->base.grid))) {
         array_free(&z->base);
         return sq_error_memory(err, sizeof *z->base.grid);
     }
+    describe(z);
     return sq_dataset_add(ds, &z->base, err);
 }
 

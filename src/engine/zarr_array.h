@@ -14,7 +14,7 @@ int sq_zarr_dataset_from_document(const struct squall_context *ctx, const char *
                                   struct squall_dataset **ret, struct squall_error *err) SQUALL_CHECK;
 /* The description behind an array of such a dataset; NULL: of another format. The dataset's. */
 const struct sq_zarr_array *sq_zarr_array_description(const struct squall_array *a);
-/* The array has this shape from now on; nobody else uses it meanwhile. */
-void sq_zarr_array_set_shape(struct squall_array *a, const uint64_t *shape);
+/* Shape, chunks and codecs are from now on what this document of the same array says; nobody else uses it meanwhile. */
+int sq_zarr_array_renew(struct squall_array *a, const struct sq_json *document, struct squall_error *err) SQUALL_CHECK;
 
 #endif

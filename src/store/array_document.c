@@ -20,8 +20,10 @@ struct array_making {
     int version;
     struct sq_json *type_json; /* of the version */
     struct sq_zarr_type type;
-    uint64_t chunks[SQUALL_RANK_MAX]; /* inner ones */
+    uint64_t chunks[SQUALL_RANK_MAX]; /* inner ones; of a rectilinear grid the longest */
     size_t chunk_bytes;
+    bool sharded;
+    struct sq_json *chunk_shapes; /* NULL: the grid is regular */
 };
 
 static int parse_json(const char *text, const char *what, struct sq_json **ret, struct squall_error *err)
@@ -324,7 +326,7 @@ static int codecs_v3(const struct array_making *m, struct sq_json **ret, struct 
     SQ_CLEANUP_JSON struct sq_json *inner = NULL;
     SQ_CLEANUP_JSON struct sq_json *index = NULL;
     SQ_TRY(inner_codecs(m, &inner, err));
-    if (!m->spec->shards) {
+    if (!m->sharded) {
         *ret = inner;
         inner = NULL;
         return 0;
@@ -450,6 +452,17 @@ static struct sq_json *key_encoding(const struct squall_array_spec *spec)
     return sq_extension_json(spec->v2_keys ? "v2" : "default", "separator", sq_json_new_string(separator));
 }
 
+static struct sq_json *rectilinear_grid(const struct sq_json *chunk_shapes)
+{
+    struct sq_json *configuration = sq_json_new_object();
+    int failed = sq_json_set_string(configuration, "kind", "inline");
+    failed |= sq_json_set(configuration, "chunk_shapes", sq_json_share(chunk_shapes));
+    if (!failed)
+        return extension("rectilinear", configuration);
+    sq_json_free(configuration);
+    return NULL;
+}
+
 int sq_array_document_v3(const struct sq_array_parts *p, struct sq_json **ret, struct squall_error *err)
 {
     struct sq_json *v = sq_json_new_object();
@@ -457,7 +470,9 @@ int sq_array_document_v3(const struct sq_array_parts *p, struct sq_json **ret, s
     failed |= sq_json_set_string(v, "node_type", "array");
     failed |= sq_json_set(v, "shape", json_of_lengths(p->rank, p->shape));
     failed |= sq_json_set(v, "data_type", sq_json_share(p->type));
-    failed |= sq_json_set(v, "chunk_grid", sq_extension_json("regular", "chunk_shape", json_of_lengths(p->rank, p->chunks)));
+    failed |= sq_json_set(v, "chunk_grid",
+                          p->chunk_shapes ? rectilinear_grid(p->chunk_shapes)
+                                          : sq_extension_json("regular", "chunk_shape", json_of_lengths(p->rank, p->chunks)));
     failed |= sq_json_set(v, "chunk_key_encoding", sq_json_share(p->key_encoding));
     failed |= sq_json_set(v, "fill_value", sq_json_share(p->fill_value));
     failed |= sq_json_set(v, "codecs", sq_json_share(p->codecs));
@@ -486,6 +501,7 @@ static int make_v3(const struct array_making *m, struct sq_node *node, struct sq
         .rank = spec->rank,
         .shape = spec->shape,
         .chunks = spec->shards ? spec->shards : m->chunks,
+        .chunk_shapes = m->chunk_shapes,
         .type = m->type_json,
         .key_encoding = keys,
         .fill_value = fill,
@@ -525,20 +541,84 @@ static int make_v2(const struct array_making *m, const char *object_filter, stru
     return failed ? sq_error_memory(err, 1) : 0;
 }
 
+uint64_t sq_chunk_list_length(const struct sq_json *lengths)
+{
+    uint64_t sum = 0, length = 0, count = 1, product;
+    for (size_t i = 0; i < sq_json_count(lengths); i++) {
+        const struct sq_json *entry = sq_json_at(lengths, i), *repeated = sq_json_at(entry, 1);
+        (void)sq_json_uint(repeated ? sq_json_at(entry, 0) : entry, &length); /* whatever is none has been refused */
+        count = 1;
+        (void)sq_json_uint(repeated, &count);
+        if (!sq_mul_u64(length, count, &product) || !sq_add_u64(sum, product, &sum))
+            return UINT64_MAX;
+    }
+    return sum;
+}
+
+/* Do chunks of this length divide all of the grid's along the dimension? */
+static bool divides(uint64_t chunk, const struct sq_zarr_array *grid, unsigned d)
+{
+    bool all = chunk > 0 && grid->chunks[d] % chunk == 0;
+    for (uint64_t k = 1; k < grid->edge_counts[d] && all; k++)
+        all = (grid->edges[d][k] - grid->edges[d][k - 1]) % chunk == 0;
+    return all;
+}
+
+/* The lists of a rectilinear grid: their longest chunks, of shards the inner ones, are what codecs are told of. */
+static int set_chunk_shapes(struct array_making *m, struct squall_error *err)
+{
+    const struct squall_array_spec *spec = m->spec;
+    struct sq_zarr_array a = {.rank = spec->rank};
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    SQ_TRY(parse_json(spec->chunk_shapes, "chunk shapes", &m->chunk_shapes, err));
+    SQ_CLEANUP_JSON struct sq_json *grid = rectilinear_grid(m->chunk_shapes);
+    if (!grid)
+        return sq_error_memory(err, 1);
+    memcpy(a.shape, spec->shape, spec->rank * sizeof *a.shape);
+    int status = sq_zarr_parse_grid(grid, &a, &reason);
+    if (status)
+        status = sq_error(err, status == SQUALL_ECORRUPT ? SQUALL_EINVAL : status, "%s", reason.message);
+    memcpy(m->chunks, spec->chunks ? spec->chunks : a.chunks, spec->rank * sizeof *m->chunks);
+    for (unsigned d = 0; d < spec->rank && !status; d++)
+        if (!divides(m->chunks[d], &a, d) && spec->chunks)
+            status = sq_error(err, SQUALL_EINVAL, "its chunks have length %llu along dimension %u, which does not divide its shards",
+                              (unsigned long long)m->chunks[d], d);
+    sq_zarr_array_done(&a);
+    for (unsigned d = 0; d < spec->rank && !status; d++) {
+        const struct sq_json *lengths = sq_json_at(m->chunk_shapes, d);
+        const uint64_t room = sq_json_type(lengths) == SQ_JSON_ARRAY ? sq_chunk_list_length(lengths) : spec->shape[d];
+        if (room != spec->shape[d])
+            status = sq_error(err, SQUALL_EINVAL, "its chunks along dimension %u have %llu elements, the array %llu", d,
+                              (unsigned long long)room, (unsigned long long)spec->shape[d]);
+    }
+    return status;
+}
+
+static int measure_chunk(struct array_making *m, struct squall_error *err)
+{
+    m->chunk_bytes = m->type.dtype.element_bytes;
+    for (unsigned d = 0; d < m->spec->rank; d++)
+        if (!sq_mul_size(m->chunk_bytes, m->chunks[d], &m->chunk_bytes))
+            return sq_error(err, SQUALL_EINVAL, "its chunks are too large for memory");
+    return 0;
+}
+
 /* Chunks: where the spec says nothing, one. */
 static int set_chunks(struct array_making *m, struct squall_error *err)
 {
     const struct squall_array_spec *spec = m->spec;
-    m->chunk_bytes = m->type.dtype.element_bytes;
+    m->sharded = spec->shards || (spec->chunk_shapes && spec->chunks);
+    if (spec->chunk_shapes) {
+        SQ_TRY(set_chunk_shapes(m, err));
+        return measure_chunk(m, err);
+    }
     for (unsigned d = 0; d < spec->rank; d++) {
         m->chunks[d] = spec->chunks ? spec->chunks[d] : spec->shards ? spec->shards[d] : spec->shape[d] ? spec->shape[d] : 1;
         if (m->chunks[d] == 0 || (spec->shards && spec->shards[d] % m->chunks[d] != 0))
             return sq_error(err, SQUALL_EINVAL, "its chunks have length %llu along dimension %u%s", (unsigned long long)m->chunks[d], d,
                             m->chunks[d] ? ", which does not divide its shards" : "");
-        if (!sq_mul_size(m->chunk_bytes, m->chunks[d], &m->chunk_bytes))
-            return sq_error(err, SQUALL_EINVAL, "its chunks are too large for memory");
     }
-    return 0;
+    return measure_chunk(m, err);
 }
 
 /* As everybody will read it. */
@@ -564,6 +644,9 @@ static int make(struct array_making *m, struct sq_node *node, struct squall_erro
         return sq_error(err, SQUALL_EINVAL, "the separator of its chunk keys is neither / nor .");
     if (spec->shards && m->version == 2)
         return sq_error(err, SQUALL_EINVAL, "Zarr v2 has no shards");
+    if (spec->chunk_shapes && (m->version == 2 || spec->shards))
+        return sq_error(err, SQUALL_EINVAL,
+                        m->version == 2 ? "Zarr v2 has no rectilinear grids" : "shards of one shape in a rectilinear grid");
     if (m->version == 3) {
         SQ_TRY(type_json_v3(spec->type, &m->type_json, err));
         SQ_TRY(sq_zarr_type_parse_v3(m->type_json, NULL, &m->type, err));
@@ -585,6 +668,7 @@ int sq_node_of_spec(const struct squall_array_spec *spec, int version, struct sq
     int status = make(&m, &node, err);
     sq_zarr_type_done(&m.type);
     sq_json_free(m.type_json);
+    sq_json_free(m.chunk_shapes);
     if (status)
         sq_node_done(&node);
     else

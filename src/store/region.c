@@ -130,7 +130,8 @@ int sq_parcel_put(const struct sq_parcel *p, const void *bytes, size_t size_byte
     const enum sq_durability durability = sq_store_durability(&w->array->dataset->write_options);
     if (p->whole)
         sq_locks_hold(p->lock);
-    int status = bytes ? sq_store_publish(w->folder, p->path, bytes, size_bytes, durability, err) : sq_file_remove(p->path, err);
+    int status =
+        bytes ? sq_store_publish(w->folder, p->where.path, bytes, size_bytes, durability, err) : sq_file_remove(p->where.path, err);
     if (p->whole)
         sq_locks_release(p->lock);
     return status;
@@ -139,16 +140,16 @@ int sq_parcel_put(const struct sq_parcel *p, const void *bytes, size_t size_byte
 static int encode_and_put(const struct sq_parcel *p, const uint8_t *chunk, struct squall_error *err)
 {
     const struct squall_array *a = p->writing->array;
-    size_t size;
+    size_t size, bound;
     if (!a->dataset->write_options.write_empty_chunks && sq_writing_is_all_fill(a, chunk, p->bytes))
         return sq_parcel_put(p, NULL, 0, err);
     if (a->plain && !a->shard)
         return sq_parcel_put(p, chunk, p->bytes, err);
-    size_t bound = a->ops->encode_bound(a, chunk, p->bytes);
+    SQ_TRY(a->ops->encode_bound(a, &p->where, chunk, p->bytes, &bound, err));
     void *encoded = sq_worker_raw(p->worker, bound);
     if (!encoded)
         return sq_error_memory(err, bound);
-    SQ_TRY(a->ops->encode(a, p->worker->scratch, p->writing->inner_threads, chunk, p->bytes, encoded, bound, &size, err));
+    SQ_TRY(a->ops->encode(a, p->worker->scratch, p->writing->inner_threads, &p->where, chunk, p->bytes, encoded, bound, &size, err));
     return sq_parcel_put(p, encoded, size, err);
 }
 
@@ -229,7 +230,6 @@ static int write_item(void *user, size_t index, unsigned seat, struct squall_err
 {
     struct sq_writing *w = user;
     struct squall_array *a = w->array;
-    struct sq_location where = {0};
     struct sq_parcel p;
     if (sq_cancelled(a->dataset->ctx))
         return sq_error(err, SQUALL_ECANCELLED, "writing array %s was cancelled", a->info.name);
@@ -239,16 +239,15 @@ static int write_item(void *user, size_t index, unsigned seat, struct squall_err
     if (!sq_plan_item_at(&w->plan, index, &p.item))
         return 0;
     SQ_TRY(parcel_init(&p, w, err));
-    int status = a->ops->locate(a, p.item.chunk, &where, err);
+    int status = a->ops->locate(a, p.item.chunk, &p.where, err);
     if (status)
         return sq_chunk_failed(a, p.item.chunk, status, err);
-    p.path = where.path;
     if (!p.whole)
         sq_locks_hold(p.lock);
     status = write_parcel(&p, err);
     if (!p.whole)
         sq_locks_release(p.lock);
-    sq_free(where.path);
+    sq_free(p.where.path);
     return status;
 }
 
@@ -274,8 +273,6 @@ static int writing_init(struct sq_writing *w, struct squall_array *a, const stru
         return sq_error(err, SQUALL_EREFUSED, "array %s was not opened for writing", info->name);
     if (info->unsupported)
         return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: %s", info->name, info->unsupported);
-    if (description->codec_list)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: unsupported writing to a rectilinear grid", info->name);
     *w = (struct sq_writing){.array = a, .folder = description->folder, .ends = ends, .src = src};
     int status = sq_plan_init(info->rank, a->grid, selection, &w->plan, err);
     if (status)

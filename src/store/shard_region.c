@@ -69,28 +69,28 @@ static int read_file(struct making *m, int fd, size_t size_bytes, struct squall_
         return sq_error_memory(err, size_bytes);
     m->old = old;
     m->old_bytes = size_bytes;
-    return sq_file_read_at(fd, m->parcel->path, 0, old, size_bytes, err);
+    return sq_file_read_at(fd, m->parcel->where.path, 0, old, size_bytes, err);
 }
 
 static int read_index(struct making *m, struct squall_error *err)
 {
     const struct squall_array *a = m->parcel->writing->array;
     if (m->old_bytes < m->layout->index_bytes)
-        return sq_error(err, SQUALL_ECORRUPT, "%s: %zu bytes, but the shard's index alone has %zu; the file is truncated", m->parcel->path,
-                        m->old_bytes, m->layout->index_bytes);
+        return sq_error(err, SQUALL_ECORRUPT, "%s: %zu bytes, but the shard's index alone has %zu; the file is truncated",
+                        m->parcel->where.path, m->old_bytes, m->layout->index_bytes);
     const uint8_t *stored = m->old + (m->layout->index_at_start ? 0 : m->old_bytes - m->layout->index_bytes);
     int status = a->ops->read_index(a, m->parcel->worker->scratch, stored, m->old_bytes, m->entries, err);
-    return status ? sq_error_within(err, status, "%s", m->parcel->path) : 0;
+    return status ? sq_error_within(err, status, "%s", m->parcel->where.path) : 0;
 }
 
 /* Where there is none, all inner chunks are empty. */
 static int read_old(struct making *m, struct squall_error *err)
 {
     const struct squall_array *a = m->parcel->writing->array;
-    const struct sq_location where = {.path = m->parcel->path};
+    const struct sq_location where = {.path = m->parcel->where.path};
     struct sq_file_identity id = {0};
     struct squall_error reason = SQUALL_ERROR_INIT;
-    int fd = -1, status = sq_file_open(m->parcel->path, &fd, &id, &reason);
+    int fd = -1, status = sq_file_open(m->parcel->where.path, &fd, &id, &reason);
     if (status == SQUALL_ENOTFOUND)
         return a->ops->absent(a, &where, err);
     if (status && err)

@@ -293,7 +293,21 @@ int squall_store_open(squall_context *ctx, const char *path, const struct squall
 struct new_shape {
     unsigned rank;
     const uint64_t *shape;
+    struct sq_json **ret_document; /* with it: shared */
 };
+
+/* Where the lists of a rectilinear grid are too short, a chunk with the rest comes behind, as zarr-python does it. */
+static int extend_grid(const struct sq_json *grid, const struct new_shape *s, struct squall_error *err)
+{
+    const struct sq_json *configuration = sq_json_get(grid, "configuration"), *chunks = sq_json_get(configuration, "chunk_shapes");
+    for (unsigned d = 0; d < s->rank; d++) {
+        const struct sq_json *lengths = sq_json_at(chunks, d);
+        const uint64_t room = sq_json_type(lengths) == SQ_JSON_ARRAY ? sq_chunk_list_length(lengths) : UINT64_MAX;
+        if (room < s->shape[d] && sq_json_append((struct sq_json *)(uintptr_t)lengths, sq_json_new_uint(s->shape[d] - room)))
+            return sq_error_memory(err, 1);
+    }
+    return 0;
+}
 
 static int set_shape(struct sq_node *node, const void *user, struct squall_error *err)
 {
@@ -305,7 +319,11 @@ static int set_shape(struct sq_node *node, const void *user, struct squall_error
     for (unsigned d = 0; d < s->rank; d++)
         failed |= sq_json_append(list, sq_json_new_uint(s->shape[d]));
     failed |= sq_json_set(node->document, "shape", list);
-    return failed ? sq_error_memory(err, 1) : 0;
+    if (failed)
+        return sq_error_memory(err, 1);
+    SQ_TRY(extend_grid(sq_json_get(node->document, "chunk_grid"), s, err));
+    *s->ret_document = sq_json_share(node->document);
+    return 0;
 }
 
 /* What files of chunks there are, found by looking: an array may have more chunks than anyone has written. */
@@ -369,29 +387,29 @@ static int delete_chunks_outside(const struct squall_array *a, struct squall_err
 {
     struct sweep s = {.array = sq_zarr_array_description(a)};
     for (unsigned d = 0; d < a->info.rank; d++)
-        s.counts[d] = a->grid[d].length / a->grid[d].chunk + (a->grid[d].length % a->grid[d].chunk != 0);
+        s.counts[d] = sq_axis_count(&a->grid[d]);
     return sweep_folder(&s, "", s.array->folder, 0, err);
 }
 
 int squall_array_resize(squall_array *a, const uint64_t *shape, struct squall_error *err)
 {
     const struct sq_zarr_array *description = sq_zarr_array_description(a);
-    const struct new_shape s = {a->info.rank, shape};
+    SQ_CLEANUP_JSON struct sq_json *document = NULL;
+    const struct new_shape s = {a->info.rank, shape, &document};
     bool shrinks = false;
     if (sq_netcdf3_of_array(a))
         return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: a NetCDF-3 file has the room that it was made with", a->info.name);
     if (!a->dataset->writable || !description)
         return sq_error(err, SQUALL_EREFUSED, "array %s was not opened for writing", a->info.name);
     for (unsigned d = 0; d < a->info.rank; d++) {
-        if (a->grid[d].edges)
-            return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: unsupported resizing of a rectilinear grid", a->info.name);
         if (shape[d] > INT64_MAX)
             return sq_error(err, SQUALL_EINVAL, "array %s: dimension %u would be longer than 2^63 - 1", a->info.name, d);
         shrinks = shrinks || shape[d] < a->grid[d].length;
     }
     int status = sq_node_update(description->folder, set_shape, &s, &a->dataset->write_options, err);
+    if (!status)
+        status = sq_zarr_array_renew(a, document, err);
     if (!status) {
-        sq_zarr_array_set_shape(a, shape);
         status = shrinks ? delete_chunks_outside(a, err) : 0;
     }
     return status ? sq_error_within(err, status, "array %s", a->info.name) : 0;

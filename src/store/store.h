@@ -49,7 +49,8 @@ void sq_node_done(struct sq_node *node);
 /* What a v3 array's document is made of; values are shared, not taken. */
 struct sq_array_parts {
     unsigned rank;
-    const uint64_t *shape, *chunks; /* chunks: the outer ones */
+    const uint64_t *shape, *chunks;     /* chunks: the outer ones */
+    const struct sq_json *chunk_shapes; /* of a rectilinear grid, in their place; NULL: a regular one */
     const struct sq_json *type, *key_encoding, *fill_value, *codecs;
     const struct sq_json *attributes; /* NULL: none */
     const char *const *dims;          /* NULL: no dimension has a name */
@@ -58,6 +59,9 @@ struct sq_array_parts {
 int sq_array_document_v3(const struct sq_array_parts *parts, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
 /* {"name": name, "configuration": {key: value}}, as v3 writes every extension. Takes the value; NULL: out of memory. */
 struct sq_json *sq_extension_json(const char *name, const char *key, struct sq_json *value);
+
+/* The elements that a dimension's list in chunk_shapes, of lengths and [length, count], has room for. */
+uint64_t sq_chunk_list_length(const struct sq_json *lengths);
 
 /* An array's documents from what is wanted, checked by reading them; version is 2 or 3. *ret: sq_node_done. */
 int sq_node_of_spec(const struct squall_array_spec *spec, int version, struct sq_node *ret, struct squall_error *err) SQUALL_CHECK;

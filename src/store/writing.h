@@ -31,7 +31,7 @@ struct sq_parcel {
     const uint8_t *from;                                      /* its first selected element in src */
     bool whole;                                               /* the region has every element of it that the array has */
     bool padded;                                              /* it reaches beyond the array */
-    char *path;
+    struct sq_location where;
     uint64_t lock;
 };
 

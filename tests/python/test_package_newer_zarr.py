@@ -47,6 +47,44 @@ def test_shards_of_a_rectilinear_grid_read_equal(tmp_path):
     assert squall.open_array(tmp_path / "a.zarr")[...].tolist() == list(range(10))
 
 
+@pytest.mark.parametrize("number", range(40))
+def test_rectilinear_grids_of_ours_read_equal(tmp_path, number):
+    rng, numbers = random.Random(number), np.random.default_rng(number)
+    shape = tuple(rng.randint(1, 14) for _ in range(rng.randint(1, 3)))
+    chunks = [random_edges(rng, n) for n in shape]
+    chunks[0] = chunks[0] if isinstance(chunks[0], list) else [shape[0]]
+    how = rng.choice([{}, {"codecs": "none"}, {"chunks": (1,) * len(shape), "shards": chunks}])
+    array = squall.create_array(tmp_path / "a.zarr", shape=shape, dtype="i4", fill_value=7, **({"chunks": chunks} | how))
+    values = np.full(shape, 7, "i4")
+    for _ in range(6):
+        key = tuple(slice(rng.randint(0, n - 1), None, rng.choice([1, 1, 2])) for n in array.shape)
+        values[key] = array[key] = numbers.integers(0, 1000, values[key].shape)
+        with zarr.config.set({"array.rectilinear_chunks": True}):
+            theirs = zarr.open_array(tmp_path / "a.zarr")
+            assert np.array_equal(theirs[...], values) and np.array_equal(array[...], values), (chunks, key)
+            if rng.random() < 0.5:  # grow or shrink, by either; what both hold stays
+                shape = tuple(max(1, n + rng.randint(-3, 6)) for n in array.shape)
+                kept = tuple(slice(0, min(a, b)) for a, b in zip(shape, array.shape, strict=True))
+                if rng.random() < 0.5:
+                    array.resize(shape)
+                else:
+                    theirs.resize(shape)
+                    array = squall.open_array(tmp_path / "a.zarr", mode="r+")
+                found = zarr.open_array(tmp_path / "a.zarr")[...]
+                assert found.shape == shape and np.array_equal(found[kept], values[kept]) and np.array_equal(array[...], found)
+                values = found
+
+
+def test_grids_grow_as_zarr_pythons(tmp_path):
+    with zarr.config.set({"array.rectilinear_chunks": True}):
+        theirs = zarr.create_array(tmp_path / "theirs.zarr", shape=(35, 6), chunks=[[10, 20, 5], 3], dtype="i4")
+        ours = squall.create_array(tmp_path / "ours.zarr", shape=(35, 6), chunks=[[10, 20, 5], 3], dtype="i4")
+        for shape in ((40, 6), (12, 6), (45, 9), (30, 1), (61, 6)):
+            theirs.resize(shape)
+            ours.resize(*shape)
+            assert zarr.open_array(ours.path).read_chunk_sizes == theirs.read_chunk_sizes
+
+
 @pytest.mark.parametrize("endian", ["little", "big"])
 def test_structures_by_v3s_own_name(tmp_path, endian):
     dtype = np.dtype([("a", "<i4"), ("p", [("x", "<f4"), ("t", "<M8[ms]")]), ("s", "S3")])

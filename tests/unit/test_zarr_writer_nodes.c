@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "squall/squall.h"
+#include "support/json.h"
 #include "support/zarr_files.h"
 #include <stdio.h>
 
@@ -114,6 +115,46 @@ static void consolidated_metadata_is_kept_true(void **state)
         const struct sq_json *table = sq_json_get(v2 ? root : sq_json_get(root, "consolidated_metadata"), "metadata");
         const struct sq_json *attributes = v2 ? sq_json_get(table, "t/.zattrs") : sq_json_get(sq_json_get(table, "t"), "attributes");
         assert_non_null(sq_json_get(attributes, "b"));
+    }
+}
+
+/* Texts: their fill value, which the codecs know, is renewed with the grid. */
+static void a_rectilinear_grid_is_written_to_and_grows(void **state)
+{
+    (void)state;
+    static const struct squall_bytes WORDS[] = {TEXT("a"), TEXT("b"), TEXT("c"), TEXT("d"), TEXT("e")};
+    for (int sharded = 0; sharded < 2; sharded++) {
+        SQ_CLEANUP_FREE char *store = in_test_folder(sharded ? "lists.shards.zarr" : "lists.zarr");
+        struct squall_error err = SQUALL_ERROR_INIT;
+        squall_dataset *ds = NULL;
+        struct squall_bytes found[9];
+        const struct squall_array_spec spec = {.type = "string",
+                                               .rank = 1,
+                                               .shape = (const uint64_t[]){5},
+                                               .chunk_shapes = "[[1, 4]]",
+                                               .chunks = sharded ? (const uint64_t[]){1} : NULL,
+                                               .fill_value = "\"fill\""};
+        must(squall_array_create(ctx, store, NULL, &spec, NULL, &err), &err);
+        must(squall_store_open(ctx, store, NULL, &ds, &err), &err);
+        squall_array *a = squall_dataset_array_at(ds, 0);
+        struct squall_selection part = {.start = {0}, .count = {3}, .step = {2}};
+        must(squall_array_write(a, &part, WORDS, NULL, &err), &err);
+        must(squall_array_resize(a, (const uint64_t[]){9}, &err), &err);
+        must(squall_array_resize(a, (const uint64_t[]){1}, &err), &err);
+        must(squall_array_resize(a, (const uint64_t[]){9}, &err), &err);
+        part.start[0] = 4;
+        must(squall_array_write(a, &part, WORDS, NULL, &err), &err);
+        const struct squall_selection all = squall_selection_all(a);
+        must(squall_array_read(a, &all, found, NULL, &err), &err);
+        for (int i = 0; i < 9; i++) {
+            const char *expected = i == 0 || i == 4 ? "a" : i == 6 ? "b" : i == 8 ? "c" : "fill";
+            assert_string_equal(found[i].data, expected);
+            free(found[i].data);
+        }
+        assert_int_equal(squall_array_info(a).chunks[0], 4);
+        squall_dataset_close(ds);
+        SQ_CLEANUP_JSON struct sq_json *document = read_json(store, "zarr.json"), *grid = parsed("[[1, 4, 4]]");
+        assert_true(sq_json_equal(sq_json_get(sq_json_get(sq_json_get(document, "chunk_grid"), "configuration"), "chunk_shapes"), grid));
     }
 }
 
@@ -264,9 +305,13 @@ static void every_failed_allocation_leaves_a_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(consolidated_metadata_is_kept_true),      cmocka_unit_test(attributes_keep_their_order),
-        cmocka_unit_test(what_is_there_is_refused_or_overwritten), cmocka_unit_test(names_and_specs_without_sense_are_refused),
-        cmocka_unit_test(shrinking_deletes_what_lies_outside),     cmocka_unit_test(every_failed_allocation_leaves_a_store),
+        cmocka_unit_test(consolidated_metadata_is_kept_true),
+        cmocka_unit_test(a_rectilinear_grid_is_written_to_and_grows),
+        cmocka_unit_test(attributes_keep_their_order),
+        cmocka_unit_test(what_is_there_is_refused_or_overwritten),
+        cmocka_unit_test(names_and_specs_without_sense_are_refused),
+        cmocka_unit_test(shrinking_deletes_what_lies_outside),
+        cmocka_unit_test(every_failed_allocation_leaves_a_store),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

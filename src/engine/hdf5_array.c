@@ -13,6 +13,7 @@
 #include "format/hdf5/chunk_index.h"
 #include "format/hdf5/elements.h"
 #include "format/hdf5/fill.h"
+#include "format/hdf5/netcdf4.h"
 #include "format/hdf5/pipeline.h"
 #include <inttypes.h>
 #include <string.h>
@@ -29,7 +30,8 @@ struct hdf5_data {
 struct hdf5_array {
     struct squall_array base;
     const struct hdf5_data *data;
-    const struct sq_hdf5_dataset *dataset;
+    const struct sq_netcdf4_variable *variable;
+    const struct sq_hdf5_dataset *dataset; /* the variable's */
     struct sq_hdf5_layout layout;
     struct sq_hdf5_elements elements;
     struct sq_codec_chain *filters; /* NULL: none */
@@ -75,10 +77,20 @@ static int prepare(const struct squall_array *a, struct squall_error *err)
     return h->layout.kind == SQ_HDF5_CHUNKED ? need_index(h, &index, err) : 0;
 }
 
+/* Does the dataset end before the chunk does? */
 static bool is_edge(const struct hdf5_array *h, const uint64_t *chunk)
 {
     for (unsigned d = 0; d < h->layout.rank; d++)
-        if (h->layout.chunk[d] > h->shape[d] - chunk[d] * h->layout.chunk[d])
+        if (h->layout.chunk[d] > h->dataset->space.shape[d] - chunk[d] * h->layout.chunk[d])
+            return true;
+    return false;
+}
+
+/* … or even before it begins, where the variable goes on? */
+static bool is_beyond(const struct hdf5_array *h, const uint64_t *chunk)
+{
+    for (unsigned d = 0; d < h->layout.rank; d++)
+        if (chunk[d] * h->layout.chunk[d] >= h->dataset->space.shape[d])
             return true;
     return false;
 }
@@ -101,7 +113,7 @@ static int locate_chunk(struct hdf5_array *h, const uint64_t *chunk, struct sq_l
     const struct sq_hdf5_chunk_index *index;
     struct sq_hdf5_chunk found;
     SQ_TRY(need_index(h, &index, err));
-    if (!sq_hdf5_chunk_find(index, chunk, &found)) {
+    if (is_beyond(h, chunk) || !sq_hdf5_chunk_find(index, chunk, &found)) {
         *ret = (struct sq_location){.state = SQ_CHUNK_MISSING};
         return 0;
     }
@@ -307,6 +319,8 @@ static int set_grid(struct hdf5_array *h, struct squall_error *err)
     h->base.info.rank = h->rank + e->inner_rank;
     for (unsigned d = 0; d < e->inner_rank; d++)
         h->shape[h->rank + d] = h->chunks[h->rank + d] = e->inner_shape[d];
+    if (h->layout.kind != SQ_HDF5_CHUNKED) /* cannot grow */
+        memcpy(h->shape, h->dataset->space.shape, h->dataset->space.rank * sizeof *h->shape);
     if (h->layout.kind == SQ_HDF5_CHUNKED)
         memcpy(h->chunks, h->layout.chunk, h->rank * sizeof *h->chunks);
     else if (h->layout.kind == SQ_HDF5_CONTIGUOUS)
@@ -421,11 +435,10 @@ static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct
 
 static void describe(struct hdf5_array *h)
 {
-    const struct sq_hdf5_dataset *d = h->dataset;
     struct squall_array_info *info = &h->base.info;
     static const char *const LAYOUTS[] = {
         [SQ_HDF5_COMPACT] = "compact", [SQ_HDF5_CONTIGUOUS] = "contiguous", [SQ_HDF5_CHUNKED] = "none", [SQ_HDF5_VIRTUAL] = "virtual"};
-    info->name = d->name;
+    info->name = h->variable->name;
     info->type = info->unsupported ? SQUALL_RAW : h->elements.dtype.type;
     info->type_name = h->elements.type_name ? h->elements.type_name : "unknown";
     info->numpy_type = h->elements.numpy_type ? h->elements.numpy_type : "|V";
@@ -444,11 +457,10 @@ static void set_shape(struct hdf5_array *h)
 {
     const struct sq_hdf5_space *space = &h->dataset->space;
     h->rank = space->is_null ? 1 : space->rank;
-    for (unsigned d = 0; d < space->rank; d++)
-        h->shape[d] = space->shape[d];
     for (unsigned d = 0; d < SQUALL_RANK_MAX; d++) {
+        h->shape[d] = d < space->rank ? h->variable->shape[d] : 0;
         h->chunks[d] = h->shape[d] ? h->shape[d] : 1;
-        h->dims[d] = "";
+        h->dims[d] = d < space->rank ? h->variable->dims[d] : "";
     }
     h->base.info.rank = h->rank;
 }
@@ -474,14 +486,15 @@ static int fill_array(struct squall_dataset *ds, struct hdf5_array *h, struct sq
     return 0;
 }
 
-static int add_array(struct squall_dataset *ds, const struct sq_hdf5_dataset *dataset, struct squall_error *err)
+static int add_array(struct squall_dataset *ds, const struct sq_netcdf4_variable *variable, struct squall_error *err)
 {
     struct hdf5_array *h = sq_alloc_zero(1, sizeof *h);
     if (!h)
         return sq_error_memory(err, sizeof *h);
     h->base.ops = &OPS;
     h->data = ds->format_data;
-    h->dataset = dataset;
+    h->variable = variable;
+    h->dataset = variable->dataset;
     int status = fill_array(ds, h, err);
     if (status) {
         array_free(&h->base);
@@ -515,14 +528,16 @@ static int fill_dataset(struct squall_dataset *ds, struct squall_error *err)
 {
     struct hdf5_data *data = ds->format_data;
     struct sq_hdf5_tree *tree = &data->tree;
+    struct sq_netcdf4 shown;
     struct sq_source *source;
     SQ_TRY(sq_source_open_file(ds->path, &source, err));
     SQ_TRY(sq_hdf5_file_open(source, &data->file, err));
     SQ_TRY(sq_hdf5_tree_read(data->file, tree, err));
+    SQ_TRY(sq_netcdf4_read(tree, &shown, err));
     for (size_t i = 0; i < tree->group_count; i++)
         SQ_TRY(add_group(ds, tree, &tree->groups[i], err));
-    for (size_t i = 0; i < tree->dataset_count; i++)
-        SQ_TRY(add_array(ds, &tree->datasets[i], err));
+    for (size_t i = 0; i < shown.variable_count; i++)
+        SQ_TRY(add_array(ds, &shown.variables[i], err));
     for (size_t i = 0; i < tree->problem_count; i++)
         SQ_TRY(sq_dataset_add_problem(ds, tree->problems[i], err));
     return 0;

@@ -13,6 +13,7 @@ enum { GROUP_DEPTH_LIMIT = 256, SOFT_LINK_LIMIT = 16 };
 struct ancestor {
     const struct ancestor *above;
     uint64_t address;
+    size_t group; /* its number */
     unsigned depth;
 };
 
@@ -121,11 +122,11 @@ static int put_attributes(struct walk *w, const struct sq_hdf5_object *object, c
     return status ? sq_hdf5_tree_leave_out(w->tree, status, &reason, "the list of attributes", name, err) : 0;
 }
 
-static int add_dataset(struct walk *w, const struct sq_hdf5_object *object, const char *name, struct squall_error *err)
+static int add_dataset(struct walk *w, const struct sq_hdf5_object *object, const char *name, size_t group, struct squall_error *err)
 {
     struct sq_hdf5_tree *t = w->tree;
     struct squall_error reason = SQUALL_ERROR_INIT;
-    struct sq_hdf5_dataset d = {.name = name, .address = object->address};
+    struct sq_hdf5_dataset d = {.name = name, .group = group, .address = object->address};
     const struct sq_hdf5_message *space = sq_hdf5_object_find(object, SQ_HDF5_SPACE);
     int status = sq_hdf5_space_parse(w->r, space->bytes, space->size_bytes, space->address, &d.space, &reason);
     if (status)
@@ -255,7 +256,7 @@ static int visit_link(struct walk *w, const struct sq_hdf5_link *link, const cha
     if (status)
         return sq_hdf5_tree_leave_out(w->tree, status, &reason, NULL, path + 1, err);
     if (sq_hdf5_object_find(&object, SQ_HDF5_SPACE)) /* else a type that others refer to */
-        return add_dataset(w, &object, path + 1, err);
+        return add_dataset(w, &object, path + 1, in->group, err);
     return 0;
 }
 
@@ -263,8 +264,8 @@ static int walk_group(struct walk *w, const struct sq_hdf5_object *object, const
                       struct squall_error *err)
 {
     struct sq_hdf5_tree *t = w->tree;
-    const struct ancestor here = {above, object->address, above ? above->depth + 1 : 0};
-    struct sq_hdf5_group group = {.name = path + 1, .address = object->address};
+    const struct ancestor here = {above, object->address, t->group_count, above ? above->depth + 1 : 0};
+    struct sq_hdf5_group group = {.name = path + 1, .parent = above ? above->group : 0, .address = object->address};
     struct squall_error reason = SQUALL_ERROR_INIT;
     struct sq_hdf5_links *links;
     SQ_TRY(put_attributes(w, object, path + 1, &group.attributes, err));

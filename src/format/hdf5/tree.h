@@ -12,6 +12,7 @@ struct sq_hdf5_bytes {
 
 struct sq_hdf5_dataset {
     const char *name; /* path within the file, "group/t2m" */
+    size_t group;     /* that it is in */
     uint64_t address;
     const struct sq_hdf5_type *type; /* NULL where it could not be read: unsupported says why */
     struct sq_hdf5_space space;
@@ -22,6 +23,7 @@ struct sq_hdf5_dataset {
 
 struct sq_hdf5_group {
     const char *name; /* "" for the root */
+    size_t parent;    /* the root's: itself */
     uint64_t address;
     struct sq_hdf5_attributes attributes;
 };
@@ -30,7 +32,7 @@ struct sq_hdf5_tree {
     struct sq_hdf5_reader reader;
     struct sq_hdf5_dataset *datasets; /* in their group's order: that of creation where it is tracked, else by name */
     size_t dataset_count, dataset_capacity;
-    struct sq_hdf5_group *groups; /* the root first */
+    struct sq_hdf5_group *groups; /* each behind the one that it is in, the root first */
     size_t group_count, group_capacity;
     const char **problems; /* a line each */
     size_t problem_count, problem_capacity;

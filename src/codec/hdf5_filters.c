@@ -1,6 +1,6 @@
 /*
  * HDF5's pipeline of filters as a chain: "bytes", which turns the file's byte order into the machine's, and a stage for each filter. A
- * filter that is not known becomes a stage that refuses, because single chunks may be without it.
+ * filter that is not known, or whose settings make no sense, becomes a stage that refuses, because single chunks may be without it.
  */
 #include "codec/hdf5_filters.h"
 #include "base/error_internal.h"
@@ -12,9 +12,15 @@
 #include <limits.h>
 #include <string.h>
 
-/* ---- filters that are not known --------------------------------------------------------------------------------------------------- */
+/* ---- filters that refuse ---------------------------------------------------------------------------------------------------------- */
 
-/* Those that other people's files have and that their own libraries give no name in the file. */
+struct refusal {
+    int status;
+    bool is_unknown;
+    char *what;
+};
+
+/* Filters that other people's files have. */
 static const struct {
     uint16_t id;
     const char *name;
@@ -23,66 +29,76 @@ static const struct {
     {32021, "vbz"}, {32024, "sz3"}, {32026, "blosc2"}, {32028, "sperr"},
 };
 
-static int bind_unknown(struct sq_stage *stage, const struct sq_hdf5_filter *filter, struct squall_error *err)
+/* what: taken over */
+static int refuse(struct sq_stage *stage, int status, bool is_unknown, char *what, struct squall_error *err)
+{
+    struct refusal *r = stage->state = what ? sq_alloc_zero(1, sizeof *r) : NULL;
+    if (!r) {
+        sq_free(what);
+        return sq_error_memory(err, sizeof *r);
+    }
+    sq_text_make_visible(what);
+    *r = (struct refusal){status, is_unknown, what};
+    return 0;
+}
+
+static int refuse_unknown(struct sq_stage *stage, const struct sq_hdf5_filter *filter, struct squall_error *err)
 {
     const char *name = filter->name && *filter->name ? filter->name : "of no known name";
     for (size_t i = 0; i < sizeof registered / sizeof *registered; i++)
         if (registered[i].id == filter->id)
             name = registered[i].name;
-    char *text = sq_format("filter %u (%.100s)", filter->id, name);
-    if (!text)
-        return sq_error_memory(err, 1);
-    sq_text_make_visible(text);
-    stage->state = text;
-    return 0;
+    return refuse(stage, SQUALL_EUNSUPPORTED, true, sq_format("filter %u (%.100s)", filter->id, name), err);
 }
 
-static void done_unknown(struct sq_stage *stage)
+static void done_refusal(struct sq_stage *stage)
 {
-    sq_free(stage->state);
+    struct refusal *r = stage->state;
+    if (r)
+        sq_free(r->what);
+    sq_free(r);
 }
 
-static void tell_unknown(const struct sq_stage *stage, struct sq_text *out)
+static void tell_refusal(const struct sq_stage *stage, struct sq_text *out)
 {
-    sq_text_add(out, stage->state);
+    const struct refusal *r = stage->state;
+    sq_text_add(out, r->what);
 }
 
-static int decode_unknown(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src,
+static int decode_refusal(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src,
                           size_t src_size, uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
     (void)scratch, (void)threads, (void)src, (void)src_size, (void)dst, (void)capacity, (void)ret_size;
-    return sq_error(err, SQUALL_EUNSUPPORTED, "unsupported HDF5 %s", (const char *)stage->state);
+    const struct refusal *r = stage->state;
+    return sq_error(err, r->status, "%s%s", r->is_unknown ? "unsupported HDF5 " : "", r->what);
 }
 
-static const struct sq_stage_ops stage_unknown = {
-    .name = "unsupported", .done = done_unknown, .tell = tell_unknown, .decode = decode_unknown, .bound = sq_stage_same_size};
+static const struct sq_stage_ops stage_refusing = {
+    .name = "unsupported", .done = done_refusal, .tell = tell_refusal, .decode = decode_refusal, .bound = sq_stage_same_size};
 
 const char *sq_codec_chain_unknown_filter(const struct sq_codec_chain *chain)
 {
-    for (unsigned i = 0; i < chain->stage_count; i++)
-        if (chain->stages[i].ops == &stage_unknown)
-            return chain->stages[i].state;
+    for (unsigned i = 0; i < chain->stage_count; i++) {
+        const struct refusal *r = chain->stages[i].state;
+        if (chain->stages[i].ops == &stage_refusing && r->is_unknown)
+            return r->what;
+    }
     return NULL;
 }
 
 /* ---- shuffle ---------------------------------------------------------------------------------------------------------------------- */
 
-/*
- * Unlike numcodecs' it takes any number of bytes: those that fill no element stay where they are. libhdf5 does not tell it the size of elements
- * whose length varies, and then leaves it out of each chunk: no size is an error only where a chunk went through it.
- */
+/* Unlike numcodecs' it takes any number of bytes: those that fill no element stay where they are. */
 enum { OPTION_WIDTH };
 static const struct sq_stage_option shuffle_options[] = {
-    [OPTION_WIDTH] = {"elementsize", NULL, 0, INT_MAX, 1, .told = true},
+    [OPTION_WIDTH] = {"elementsize", NULL, 1, INT_MAX, 1, .told = true},
     {0},
 };
 
 static int decode_shuffle(const struct sq_stage *stage, struct sq_codec_scratch *scratch, unsigned threads, const uint8_t *src,
                           size_t src_size, uint8_t *dst, size_t capacity, size_t *ret_size, struct squall_error *err)
 {
-    (void)scratch, (void)threads;
-    if (stage->value[OPTION_WIDTH] == 0)
-        return sq_error(err, SQUALL_ECORRUPT, "filter shuffle: elements of 0 bytes make no sense");
+    (void)scratch, (void)threads, (void)err;
     if (src_size > capacity)
         return SQ_STAGE_NO_ROOM;
     sq_unshuffle((size_t)stage->value[OPTION_WIDTH], src_size, src, dst);
@@ -93,10 +109,11 @@ static int decode_shuffle(const struct sq_stage *stage, struct sq_codec_scratch 
 static const struct sq_stage_ops stage_shuffle = {
     .name = "shuffle", .options = shuffle_options, .fixed = true, .decode = decode_shuffle, .bound = sq_stage_same_size};
 
+/* libhdf5 does not tell it the size of elements whose length varies, and then leaves it out of each chunk. */
 static int bind_shuffle(struct sq_stage *stage, const struct sq_hdf5_filter *filter, struct squall_error *err)
 {
     uint32_t width = filter->value_count > 0 ? filter->values[0] : 0;
-    if (width > INT_MAX)
+    if (width == 0 || width > INT_MAX)
         return sq_error(err, SQUALL_ECORRUPT, "filter shuffle: elements of %u bytes make no sense", width);
     stage->value[OPTION_WIDTH] = (int)width;
     stage->decode_copies = width == 1;
@@ -163,15 +180,32 @@ static const struct known known[] = {
     {32015, &sq_stage_zstd, bind_level},
 };
 
+static int bind_known(struct sq_stage *stage, const struct known *as, const struct sq_hdf5_filter *filter, struct squall_error *err)
+{
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    int status = as->bind ? as->bind(stage, filter, &reason) : 0;
+    if (status == SQUALL_ECORRUPT || status == SQUALL_EUNSUPPORTED) {
+        if (stage->ops->done)
+            stage->ops->done(stage);
+        *stage = (struct sq_stage){.ops = &stage_refusing};
+        return refuse(stage, status, false, sq_strdup(reason.message), err);
+    }
+    if (status && err)
+        *err = reason;
+    return status;
+}
+
 static int add_filter(struct sq_codec_chain *chain, const struct sq_hdf5_filter *filter, struct squall_error *err)
 {
-    struct known as = {filter->id, &stage_unknown, bind_unknown};
     struct sq_stage *stage = NULL;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].id == filter->id)
-            as = known[i];
-    SQ_TRY(sq_chain_add(chain, as.ops, &stage, err));
-    return as.bind ? as.bind(stage, filter, err) : 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].id == filter->id) {
+            SQ_TRY(sq_chain_add(chain, known[i].ops, &stage, err));
+            return bind_known(stage, &known[i], filter, err);
+        }
+    }
+    SQ_TRY(sq_chain_add(chain, &stage_refusing, &stage, err));
+    return refuse_unknown(stage, filter, err);
 }
 
 int sq_codec_chain_bind_hdf5(const struct sq_hdf5_filter *filters, size_t count, const struct sq_codec_chunk *chunk,

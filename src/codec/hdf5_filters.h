@@ -19,8 +19,8 @@ struct sq_hdf5_filter {
  * chunk    big_endian: as the file's type has it; column_major is not looked at. An element as it is stored: types that hold more than a
  *          number or raw bytes are SQUALL_RAW of the file's size
  *
- * SQUALL_ECORRUPT for values that make no sense. A filter that is not known does not fail here, since chunks may be without it: decoding
- * one that is not fails with SQUALL_EUNSUPPORTED and the filter's name.
+ * A filter that is not known, or whose values make no sense, does not fail here, since chunks may be without it: decoding one that is not
+ * fails, with SQUALL_EUNSUPPORTED or SQUALL_ECORRUPT and the filter's name.
  */
 int sq_codec_chain_bind_hdf5(const struct sq_hdf5_filter *filters, size_t count, const struct sq_codec_chunk *chunk,
                              struct sq_codec_chain **ret, struct squall_error *err) SQUALL_CHECK;

@@ -125,12 +125,12 @@ static int read_type(struct layout *l, uint32_t index, struct values *v, unsigne
 int sq_nbit_bind(struct sq_stage *stage, const struct sq_hdf5_filter *filter, struct squall_error *err)
 {
     enum { VALUE_ALL_BITS = 1, VALUE_ELEMENTS, VALUE_TYPE };
-    if (filter->value_count <= VALUE_TYPE)
-        return nonsense("there are too few", err);
-    if (filter->values[VALUE_ALL_BITS]) {
+    if (filter->value_count > VALUE_ALL_BITS && filter->values[VALUE_ALL_BITS]) { /* the type need not be there */
         stage->decode_copies = true;
         return 0;
     }
+    if (filter->value_count <= VALUE_TYPE)
+        return nonsense("there are too few", err);
     struct layout *l = stage->state = sq_alloc_zero(1, sizeof *l + filter->value_count * sizeof *l->types);
     if (!l)
         return sq_error_memory(err, filter->value_count * sizeof *l->types);

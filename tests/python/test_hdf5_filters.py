@@ -213,6 +213,12 @@ def test_nbit_of_floats(codec_try):
         Chunks(numbers(dtype, (30, 40)), (30, 40), [(NBIT, [])], file_type).check(codec_try)
 
 
+def test_nbit_where_all_bits_count(codec_try):
+    for dtype in [bool, "V5", "S3", "<f8", [("a", "S2"), ("b", "V3")]]:
+        values = np.frombuffer(np.random.default_rng(0).bytes(20 * np.dtype(dtype).itemsize), dtype)
+        Chunks(values if dtype is not bool else np.arange(20) % 3 == 0, (20,), [(NBIT, [])]).check(codec_try)
+
+
 def test_nbit_of_compounds_and_arrays(codec_try):
     memory = np.dtype(
         {"names": ["a", "text", "b", "list"], "formats": ["<i4", "S3", ">i2", ("<u2", (2, 3))], "offsets": [1, 6, 10, 13], "itemsize": 30}

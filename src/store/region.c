@@ -308,6 +308,12 @@ static uint64_t chunk_bytes(const struct squall_array *a)
     return bytes;
 }
 
+/* Who finds no shard that nobody has begun may help with the last ones, where their inner chunks are worth it. */
+static bool is_shared_out(const struct squall_array *a, uint64_t shard_bytes)
+{
+    return a->shard && !a->plain && shard_bytes / a->shard->inner_total >= BYTES_WORTH_A_THREAD;
+}
+
 /* As many threads as have something to do and room for their buffers: over chunks, and what is left of them within each. */
 static unsigned choose_threads(struct sq_writing *w)
 {
@@ -321,7 +327,7 @@ static unsigned choose_threads(struct sq_writing *w)
         outer = ctx->memory_bytes / BUFFERS_A_THREAD / bytes;
     if (outer == 0)
         outer = 1;
-    w->inner_threads = (unsigned)(threads / outer);
+    w->inner_threads = (unsigned)(is_shared_out(w->array, bytes) ? threads : threads / outer);
     return (unsigned)outer;
 }
 

@@ -266,6 +266,8 @@ static int make(struct making *m, bool *ret_done, struct squall_error *err)
     m->slot_count = m->threads == 1 ? 1 : m->threads * SLOTS_PER_THREAD;
     if (m->slot_count > SQ_ORDERED_SLOTS_MAX)
         m->slot_count = SQ_ORDERED_SLOTS_MAX;
+    if (m->slot_count > m->plan.item_count)
+        m->slot_count = (unsigned)m->plan.item_count;
     SQ_TRY(make_room(m, err));
     if (!(m->workers = sq_alloc_zero(m->threads, sizeof *m->workers)))
         return sq_error_memory(err, m->threads * sizeof *m->workers);

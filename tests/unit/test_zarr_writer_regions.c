@@ -204,10 +204,13 @@ static void files_are_the_same_for_any_number_of_threads(void **state)
     (void)state;
     static const char *const CODECS[] = {"zstd:level=3", "blosc:cname=zstd,clevel=5,shuffle=shuffle"};
     enum { SIDE = 512 };
+    /* one chunk in a shard; many; two in each of two shards */
+    static const uint64_t CHUNKS[][2] = {{SIDE, SIDE}, {128, 64}, {SIDE / 2, SIDE / 2}};
+    static const uint64_t SHARDS[][2] = {{SIDE, SIDE}, {SIDE, SIDE}, {SIDE, SIDE / 2}};
     static uint16_t values[SIDE * SIDE];
     for (size_t i = 0; i < SIDE * SIDE; i++)
         values[i] = (uint16_t)(i * i / 97);
-    for (unsigned k = 0; k < 4; k++) {
+    for (unsigned k = 0; k < 6; k++) {
         SQ_CLEANUP_FREE char *path = in_test_folder("same.zarr");
         SQ_CLEANUP_FREE char *first = NULL;
         size_t first_bytes = 0;
@@ -215,9 +218,14 @@ static void files_are_the_same_for_any_number_of_threads(void **state)
             squall_context *ctx = context_of(threads);
             squall_dataset *ds = NULL;
             struct squall_error err = SQUALL_ERROR_INIT;
-            const uint64_t shape[] = {SIDE, SIDE}, chunks[] = {k < 2 ? SIDE : 128, k < 2 ? SIDE : 64};
-            const struct squall_array_spec spec = {
-                .type = "uint16", .rank = 2, .shape = shape, .chunks = chunks, .codecs = CODECS[k % 2], .shards = shape, .overwrite = 1};
+            const uint64_t shape[] = {SIDE, SIDE};
+            const struct squall_array_spec spec = {.type = "uint16",
+                                                   .rank = 2,
+                                                   .shape = shape,
+                                                   .chunks = CHUNKS[k / 2],
+                                                   .shards = SHARDS[k / 2],
+                                                   .codecs = CODECS[k % 2],
+                                                   .overwrite = 1};
             must(squall_array_create(ctx, path, NULL, &spec, NULL, &err), &err);
             squall_array *a = open_array(ctx, path, NULL, &ds);
             const struct squall_selection all = squall_selection_all(a), part = box(3, SIDE - 70, 1, 5, SIDE / 2 - 8, 2);

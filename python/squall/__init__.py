@@ -14,6 +14,7 @@ TypeError, names that are not there KeyError and FileNotFoundError.
 from squall._array import Array
 from squall._attributes import Attributes
 from squall._create import consolidate_metadata, create_array, create_group
+from squall._create_many import ManyFiles, ManyVariable, create_many
 from squall._errors import Error, Status
 from squall._group import Group, open, open_array
 from squall._many import open_many
@@ -26,10 +27,13 @@ __all__ = [
     "Attributes",
     "Error",
     "Group",
+    "ManyFiles",
+    "ManyVariable",
     "Status",
     "consolidate_metadata",
     "create_array",
     "create_group",
+    "create_many",
     "handles",
     "open",
     "open_array",

@@ -3,7 +3,8 @@
 import enum
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from os import PathLike
-from typing import Any, Literal, NamedTuple, TextIO, TypeVar, overload
+from types import EllipsisType, TracebackType
+from typing import Any, Literal, NamedTuple, Self, TextIO, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -208,6 +209,38 @@ def open_many(
     order: Literal["coordinates", "given"] = "coordinates",
     drift: Literal["error", "warn", "first"] = "error",
 ) -> Group: ...
+
+class ManyVariable:
+    name: str
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    def __setitem__(self, key: int | slice | EllipsisType | tuple[Any, ...], value: Any) -> None: ...
+
+class ManyFiles(Mapping[str, ManyVariable]):
+    @property
+    def paths(self) -> list[str]: ...
+    def missing(self) -> dict[str, dict[str, list[tuple[tuple[int, int], ...]]]]: ...
+    def finish(self) -> None: ...
+    def __getitem__(self, name: str) -> ManyVariable: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None: ...
+
+def create_many(
+    template: Any,
+    paths: Iterable[_Path] | Mapping[_Path, int],
+    dim: str,
+    *,
+    format: Literal["NETCDF3_64BIT_DATA", "NETCDF4"] = "NETCDF3_64BIT_DATA",
+    unlimited_dims: Iterable[str] | None = None,
+    overwrite: bool = False,
+) -> ManyFiles: ...
 
 class _Handles(NamedTuple):
     open: int

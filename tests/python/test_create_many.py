@@ -1,0 +1,210 @@
+"""squall.create_many: many files behind one target, written by threads, processes and dask; read back by netCDF4 and xarray."""
+
+import multiprocessing
+import pickle
+import random
+import threading
+
+import numpy as np
+import pytest
+import squall
+from squall._create_many import uncovered
+
+netCDF4 = pytest.importorskip("netCDF4")
+xr = pytest.importorskip("xarray")
+SPAWN = multiprocessing.get_context("spawn")
+FORMATS = ["NETCDF3_64BIT_DATA", "NETCDF4"]
+
+
+def template(times=12):
+    time = np.datetime64("2026-01-01", "ns") + np.arange(times) * np.timedelta64(6, "h")
+    shape = (times, 4, 5)
+    return xr.Dataset(
+        {
+            "t2m": (("time", "y", "x"), np.broadcast_to(np.float32(0), shape), {"units": "K", "valid_range": np.array([0, 400], "f4")}),
+            "flag": (("time", "x"), np.broadcast_to(np.int16(0), (times, 5)), {"_FillValue": -1}),
+            "mask": (("y", "x"), np.broadcast_to(np.int8(0), (4, 5))),
+        },
+        coords={"time": time, "y": np.arange(4.0), "lat": (("y", "x"), np.arange(20.0).reshape(4, 5))},
+        attrs={"title": "many", "version": np.int32(3)},
+    )
+
+
+def names(folder, count):
+    return [folder / f"f{k:02}.nc" for k in range(count)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_values_land_in_the_files_that_they_belong_to(format, tmp_path):
+    values = np.random.default_rng(1).standard_normal((12, 4, 5)).astype("f4")
+    flags = np.arange(60, dtype="i2").reshape(12, 5)
+    with squall.create_many(template(), names(tmp_path, 4), dim="time", format=format) as target:
+        target["t2m"][1:11] = values[1:11]
+        target["t2m"][0], target["t2m"][-1, ...] = values[0], values[-1]
+        target["flag"][::-1] = flags[::-1]
+        target["mask"][:] = 7
+        assert not any(p.exists() for p in names(tmp_path, 4)) and len(list(tmp_path.glob(".*.partial"))) == 4
+    assert sorted(p.name for p in tmp_path.iterdir()) == [p.name for p in names(tmp_path, 4)]
+    with xr.open_mfdataset(
+        names(tmp_path, 4), engine="netcdf4", combine="by_coords", data_vars="minimal", coords="minimal", compat="equals"
+    ) as d:
+        assert np.array_equal(d.t2m, values) and np.array_equal(d.flag, flags) and (d.mask == 7).all()
+        assert np.array_equal(d.time, template().time) and np.array_equal(d.lat, template().lat)
+        assert d.attrs["title"] == "many" and d.t2m.attrs["units"] == "K" and set(d.t2m.coords) == {"time", "y", "lat"}
+    with netCDF4.Dataset(names(tmp_path, 4)[0]) as d:
+        assert d.data_model == format and d["t2m"].valid_range.dtype == "f4" and d.version.dtype == "i4"
+    assert np.array_equal(squall.open(names(tmp_path, 4)[2])["t2m"][...], values[6:9])
+
+
+def test_what_nobody_wrote_is_named_and_becomes_the_fill_value(tmp_path):
+    target = squall.create_many(template(), {tmp_path / "a.nc": 5, tmp_path / "b.nc": 7}, dim="time")
+    target["t2m"][:5] = 1
+    target["t2m"][5:12:2, 1:3] = 2
+    target["mask"][...] = 0
+    missing = target.missing()
+    assert missing[str(tmp_path / "a.nc")] == {"flag": [((0, 5), (0, 5))]}
+    assert ((0, 7), (0, 1), (0, 5)) in missing[str(tmp_path / "b.nc")]["t2m"]
+    target.finish()
+    assert target.missing() == {}
+    with netCDF4.Dataset(tmp_path / "b.nc") as d:
+        t2m = d["t2m"][:].filled(np.nan)
+        assert (t2m[::2, 1:3] == 2).all() and np.isnan(t2m[1::2]).all() and np.isnan(t2m[:, 0]).all() and np.isnan(t2m[:, 3]).all()
+        assert d["flag"][:].mask.all() and d["flag"]._FillValue == -1
+    target.finish()  # what is finished stays
+
+
+def test_after_a_failure_partial_files_stay_and_are_not_begun_again_unasked(tmp_path):
+    with pytest.raises(RuntimeError, match="stop"), squall.create_many(template(), names(tmp_path, 2), dim="time") as target:
+        target["t2m"][:6] = 1
+        raise RuntimeError("stop")
+    assert not any(p.exists() for p in names(tmp_path, 2)) and list(target.missing()) == [str(p) for p in names(tmp_path, 2)]
+    with pytest.raises(FileExistsError, match="was begun and never finished"):
+        squall.create_many(template(), names(tmp_path, 2), dim="time")
+    again = squall.create_many(template(), names(tmp_path, 2), dim="time", overwrite=True)
+    assert "t2m" in again.missing()[str(names(tmp_path, 2)[0])]  # nothing of the first attempt counts
+    again.finish()
+    with pytest.raises(FileNotFoundError, match="is finished"):
+        again["mask"][...] = 1
+    with pytest.raises(FileExistsError, match="is there already"):
+        squall.create_many(template(), names(tmp_path, 2), dim="time")
+
+
+def _write(packed, share):
+    target = pickle.loads(packed)
+
+    def some(first):
+        for i in range(first, 40, 4):
+            target["t2m"][i] = i
+            target["flag"][i] = i
+
+    threads = [threading.Thread(target=some, args=(2 * share + k,)) for k in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_threads_of_two_processes_write_at_once(format, tmp_path):
+    target = squall.create_many(template(40), names(tmp_path, 8), dim="time", format=format, unlimited_dims=["time"])
+    processes = [SPAWN.Process(target=_write, args=(pickle.dumps(target), k)) for k in range(2)]
+    for p in processes:
+        p.start()
+    for p in processes:
+        p.join()
+    assert [p.exitcode for p in processes] == [0, 0]
+    assert target.missing() == {str(p): {"mask": [((0, 4), (0, 5))]} for p in names(tmp_path, 8)}
+    target.finish()
+    for k, path in enumerate(names(tmp_path, 8)):
+        with netCDF4.Dataset(path) as d:
+            assert d.dimensions["time"].isunlimited()
+            assert (d["t2m"][:] == np.arange(5 * k, 5 * k + 5)[:, None, None]).all() and (
+                d["flag"][:] == np.arange(5 * k, 5 * k + 5)[:, None]
+            ).all()
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_dask_stores_into_it_without_a_lock(scheduler, tmp_path):
+    da = pytest.importorskip("dask.array")
+    values = np.arange(240.0, dtype="f4").reshape(12, 4, 5)
+    with squall.create_many(template(), names(tmp_path, 3), dim="time") as target:
+        lazy = da.store(da.from_array(values, chunks=(5, 2, 3)), target["t2m"], lock=False, compute=False)
+        lazy.compute(scheduler=scheduler, num_workers=2)
+        target["flag"][...] = 0
+        target["mask"][...] = 0
+        assert target.missing() == {}
+    assert np.array_equal(np.concatenate([squall.open(p)["t2m"][...] for p in names(tmp_path, 3)]), values)
+
+
+def test_any_assignment_is_numpys(tmp_path):
+    rng, draws = random.Random(4), np.random.default_rng(4)
+    wanted = np.full((12, 4, 5), np.nan, "f4")
+    target = squall.create_many(template(), {tmp_path / "a.nc": 1, tmp_path / "b.nc": 7, tmp_path / "c.nc": 4}, dim="time")
+    for _ in range(150):
+        key = []
+        for n in wanted.shape[: rng.randint(1, 3)]:
+            start, stop = sorted((rng.randint(0, n), rng.randint(0, n)))
+            step = rng.randint(1, 3)
+            key.append(rng.choice([rng.randrange(-n, n), slice(start, stop, step), slice(stop, start or None, -step), slice(None)]))
+        if rng.random() < 0.3:
+            key.insert(rng.randint(0, len(key)), ...)
+        key = tuple(key)
+        try:
+            shape = wanted[key].shape
+        except IndexError:
+            continue
+        new = draws.standard_normal(shape[rng.randint(0, len(shape)) :])
+        wanted[key] = new
+        target["t2m"][key] = new
+    target.finish()
+    got = np.concatenate([squall.open(p)["t2m"][...] for p in target.paths])
+    assert np.array_equal(got, wanted, equal_nan=True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_no_region_covers_is_found(seed):
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 9, rng.integers(0, 4)).tolist())
+    covered, regions = np.zeros(shape, bool), []
+    for _ in range(rng.integers(0, 5)):
+        region = []
+        for n in shape:
+            start, step = int(rng.integers(n)), int(rng.integers(1, 4))
+            count = int(rng.integers(1, (n - start - 1) // step + 2))
+            region.append((start, count, step))
+        covered[tuple(slice(s, s + c * t, t) for s, c, t in region)] = True
+        regions.append(region)
+    for box in uncovered(shape, regions):
+        inside = tuple(slice(*b) for b in box)
+        assert not covered[inside].any()
+        covered[inside] = True  # and no two boxes share anything
+    assert covered.all()
+
+
+def test_templates_need_no_xarray(tmp_path):
+    with netCDF4.Dataset(tmp_path / "t.nc", "w", format="NETCDF3_64BIT_DATA") as d:
+        d.createDimension("n", 6)
+        d.createVariable("a", "u2", ("n",)).units = "m"
+    target = squall.create_many(squall.open(tmp_path / "t.nc"), [tmp_path / "x.nc", tmp_path / "y.nc"], dim="n")
+    target["a"][2:5] = [1, 2, 3]
+    target.finish()
+    assert squall.open(tmp_path / "x.nc")["a"][...].tolist() == [65535, 65535, 1]
+    assert squall.open(tmp_path / "y.nc")["a"][...].tolist() == [2, 3, 65535] and squall.open(tmp_path / "y.nc")["a"].attrs["units"] == "m"
+
+
+def test_what_makes_no_sense_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="12 of time do not fall into 5 files"):
+        squall.create_many(template(), names(tmp_path, 5), dim="time")
+    with pytest.raises(ValueError, match="no variable has dimension 'level'"):
+        squall.create_many(template(), names(tmp_path, 2), dim="level")
+    with pytest.raises(TypeError, match="variable when holds datetime64"):
+        squall.create_many(template().assign(when=("time", template().time.values)), names(tmp_path, 2), dim="time")
+    with pytest.raises(ValueError, match="possible are 'NETCDF3_64BIT_DATA', 'NETCDF4'"):
+        squall.create_many(template(), names(tmp_path, 2), dim="time", format="NETCDF3_CLASSIC")
+    target = squall.create_many(template(), names(tmp_path, 2), dim="time")
+    with pytest.raises(TypeError, match="integers and slices"):
+        target["t2m"][[1, 2]] = 0
+    with pytest.raises(IndexError):
+        target["t2m"][12] = 0
+    with pytest.raises(ValueError, match="could not broadcast"):
+        target["t2m"][0] = np.zeros(3)

@@ -34,7 +34,8 @@ static void what_is_no_dataset_is_refused_with_the_reason(void **state)
         int status;
         const char *words;
     } cases[] = {
-        {"page.grib", SQUALL_EUNSUPPORTED, "page.grib: neither a Zarr store nor an HDF5, NetCDF-3 or GRIB file; it begins with \"<!DOCTYP\""},
+        {"page.grib", SQUALL_EUNSUPPORTED,
+         "page.grib: neither a Zarr store nor an HDF5, NetCDF-3 or GRIB file; it begins with \"<!DOCTYP\""},
         {"binary", SQUALL_EUNSUPPORTED, "begins with \"\\x89HDF\\x0d\\x0a\""},
         {"empty.grib", SQUALL_ENOTFOUND, "empty.grib: the file is empty"},
         {"cut.grib", SQUALL_ENOTFOUND, "cut.grib: at byte 0"},

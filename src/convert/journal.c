@@ -1,12 +1,12 @@
 /*
- * See records.h: the writing side. A line carries its own checksum, so that replay tells a torn or damaged line from one that was
+ * A line of a journal carries its own checksum, so that replay tells a torn or damaged line from one that was
  * meant; a unit's line is complete in itself, so that replay needs no line before it.
  */
+#include "convert/journal.h"
 #include "base/crc32c.h"
 #include "base/error_internal.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "convert/records.h"
 #include "io/append_file.h"
 #include "sys/mutex.h"
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
-#include "convert/records.h"
+#include "format/zarr/records.h"
 #include <string.h>
 
 static const uint64_t DEFAULT_CHUNK_BYTES = (uint64_t)16 << 20;

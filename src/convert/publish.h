@@ -5,8 +5,8 @@
 #ifndef SQ_CONVERT_PUBLISH_H
 #define SQ_CONVERT_PUBLISH_H
 
+#include "convert/journal.h"
 #include "convert/layout.h"
-#include "convert/records.h"
 #include "sys/queue.h"
 
 struct sq_publisher;

@@ -6,7 +6,7 @@
 #define SQ_CONVERT_STORE_STATE_H
 
 #include "base/json.h"
-#include "convert/records.h"
+#include "format/zarr/records.h"
 
 struct sq_store_state {
     bool exists;            /* there is a layout.json; else nothing is there, or what a run left that had not begun */

@@ -3,7 +3,7 @@
 #define SQ_CONVERT_SUMMARY_H
 
 #include "base/json.h"
-#include "convert/records.h"
+#include "format/zarr/records.h"
 
 enum { SQ_TIME_TEXT_BYTES = 32, SQ_SIZE_TEXT_BYTES = 32 };
 

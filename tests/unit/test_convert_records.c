@@ -4,8 +4,8 @@
 #include "base/crc32c.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "convert/journal.h"
 #include "convert/lock.h"
-#include "convert/records.h"
 #include "sys/process.h"
 #include <sys/wait.h>
 #include <unistd.h>

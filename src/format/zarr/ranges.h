@@ -2,8 +2,8 @@
  * A set of whole numbers as ascending ranges: which slabs of a unit hold a field. A full set is one range, so records stay
  * short; as text "0-11,13".
  */
-#ifndef SQ_CONVERT_RANGES_H
-#define SQ_CONVERT_RANGES_H
+#ifndef SQ_ZARR_RANGES_H
+#define SQ_ZARR_RANGES_H
 
 #include "base/text.h"
 #include "squall/error.h"

@@ -3,11 +3,11 @@
  * A journal is lines of "CRC32C JSON"; each start that writes opens one of its own, named by epoch and part, and of two
  * records of a unit the one that comes later (epoch, then line) holds. A torn last line is a crash's and is passed over.
  */
-#ifndef SQ_CONVERT_RECORDS_H
-#define SQ_CONVERT_RECORDS_H
+#ifndef SQ_ZARR_RECORDS_H
+#define SQ_ZARR_RECORDS_H
 
 #include "base/arena.h"
-#include "convert/ranges.h"
+#include "format/zarr/ranges.h"
 #include "sys/file.h"
 #include <stdbool.h>
 
@@ -84,17 +84,5 @@ const struct sq_record_array *sq_record_array_of(const struct sq_record_unit *un
 bool sq_record_has_file(const struct sq_record_unit *unit, const struct sq_record_file *file);
 const char *sq_records_left(const struct sq_records *records, uint64_t unit); /* why; NULL: it was not left */
 bool sq_records_know_input(const struct sq_records *records, const struct sq_record_input *input);
-
-/* Writing. Every addition is durable when it returns; the functions may be called from several threads. */
-struct sq_journal;
-/* command: how to start this run again, without the store, for `squall status`. The file is made with the first addition. *ret: sq_journal_close. */
-int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err) SQUALL_CHECK;
-int sq_journal_begin(struct sq_journal *journal, struct squall_error *err) SQUALL_CHECK; /* make the file at once, for its command */
-int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err) SQUALL_CHECK;
-int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squall_error *err) SQUALL_CHECK;
-int sq_journal_add_left(struct sq_journal *journal, uint64_t unit, const char *why, struct squall_error *err) SQUALL_CHECK;
-int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_input *inputs, size_t count,
-                          struct squall_error *err) SQUALL_CHECK;
-void sq_journal_close(struct sq_journal *journal); /* NULL is accepted */
 
 #endif

@@ -2,7 +2,7 @@
  * See records.h: the reading side. All lines of all journals go into one list in (epoch, part, line) order; a stable sort by
  * unit then leaves each unit's history together, and its last word holds.
  */
-#include "convert/records.h"
+#include "format/zarr/records.h"
 #include "base/crc32c.h"
 #include "base/error_internal.h"
 #include "base/json.h"

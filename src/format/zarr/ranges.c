@@ -1,5 +1,5 @@
 /* See ranges.h. */
-#include "convert/ranges.h"
+#include "format/zarr/ranges.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include <stdlib.h>

@@ -1,0 +1,19 @@
+/* Adding to the records of a store. */
+#ifndef SQ_CONVERT_JOURNAL_H
+#define SQ_CONVERT_JOURNAL_H
+
+#include "format/zarr/records.h"
+
+/* Every addition is durable when it returns; the functions may be called from several threads. */
+struct sq_journal;
+/* command: how to start this run again, without the store, for `squall status`. The file is made with the first addition. *ret: sq_journal_close. */
+int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err) SQUALL_CHECK;
+int sq_journal_begin(struct sq_journal *journal, struct squall_error *err) SQUALL_CHECK; /* make the file at once, for its command */
+int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err) SQUALL_CHECK;
+int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squall_error *err) SQUALL_CHECK;
+int sq_journal_add_left(struct sq_journal *journal, uint64_t unit, const char *why, struct squall_error *err) SQUALL_CHECK;
+int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_input *inputs, size_t count,
+                          struct squall_error *err) SQUALL_CHECK;
+void sq_journal_close(struct sq_journal *journal); /* NULL is accepted */
+
+#endif

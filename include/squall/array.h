@@ -103,7 +103,7 @@ struct squall_selection squall_selection_all(const squall_array *a);
  *
  * Errors: SQUALL_EINVAL (selection outside the array), SQUALL_EIO, SQUALL_ECORRUPT, SQUALL_EUNSUPPORTED. What dst holds after
  * an error is unspecified; elements of variable length there are none to free. A chunk that is not there reads as the fill value; one that cannot be
- * read is an error.
+ * read is an error, and so is one that a conversion of squall's recorded and that is gone.
  */
 int squall_array_read(squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides,
                       struct squall_error *err) SQUALL_CHECK;

@@ -329,7 +329,7 @@ static int is_absent(const struct decoding *d, const uint64_t *stored, bool *ret
         return sq_error(err, status, "%s", reason.message);
     SQ_CLEANUP_FREE char *path = where.path; /* NULL of a chunk that cannot be located: reading it tells why */
     *ret = where.state == SQ_CHUNK_MISSING || (path && !where.source && !sq_file_stat(path, &kind, NULL, NULL) && kind == SQ_FILE_NONE &&
-                                               !(ops->absent && ops->absent(d->array, &where, NULL)));
+                                               !(ops->absent && ops->absent(d->array, stored, &where, NULL)));
     return 0;
 }
 

@@ -44,7 +44,7 @@ struct sq_array_ops {
     /* chunk: the chunk's index along each dimension, within the grid */
     int (*locate)(const struct squall_array *a, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err);
     /* There is no file at where->path: 0 where that makes it a missing chunk, else what is wrong. NULL: it always is wrong. */
-    int (*absent)(const struct squall_array *a, const struct sq_location *where, struct squall_error *err);
+    int (*absent)(const struct squall_array *a, const uint64_t *chunk, const struct sq_location *where, struct squall_error *err);
     void *(*scratch_new)(const struct squall_array *a); /* NULL: out of memory */
     void (*scratch_free)(void *scratch);
     /*

@@ -168,7 +168,7 @@ int sq_passage_open(struct sq_passage *p, struct squall_error *err)
     }
     int status = sq_file_open(where->path, &p->fd, &p->file, &reason);
     if (reason.os_errno == ENOENT && a->ops->absent) {
-        SQ_TRY(a->ops->absent(a, where, err));
+        SQ_TRY(a->ops->absent(a, p->item.chunk, where, err));
         where->state = SQ_CHUNK_MISSING;
         return 0;
     }

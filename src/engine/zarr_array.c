@@ -55,9 +55,9 @@ static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq
 
 /*
  * A chunk that nobody has written has no file, nor perhaps the folders that it would lie in. But a link that leads nowhere in the
- * place of one of them is a chunk that is lost, and so is one whose array is gone.
+ * place of one of them is a chunk that is lost, and so is one whose array is gone, or that a conversion wrote.
  */
-static int absent(const struct squall_array *a, const struct sq_location *where, struct squall_error *err)
+static int absent(const struct squall_array *a, const uint64_t *chunk, const struct sq_location *where, struct squall_error *err)
 {
     const char *folder = zarr_array(a)->description->folder;
     SQ_CLEANUP_FREE char *path = sq_strdup(where->path);
@@ -74,7 +74,7 @@ static int absent(const struct squall_array *a, const struct sq_location *where,
         *strrchr(path, '/') = '\0';
         SQ_TRY(sq_file_stat(path, &kind, NULL, err));
         if (kind != SQ_FILE_NONE)
-            return 0;
+            return sq_zarr_check_recorded(a->dataset->format_data, zarr_array(a)->description, chunk, err);
     }
     SQ_TRY(sq_file_stat(path, &kind, NULL, err)); /* written since it was looked for? */
     return kind != SQ_FILE_NONE ? 0 : sq_error(err, SQUALL_EIO, "%s: a link that leads nowhere", path);

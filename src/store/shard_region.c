@@ -92,7 +92,7 @@ static int read_old(struct making *m, struct squall_error *err)
     struct squall_error reason = SQUALL_ERROR_INIT;
     int fd = -1, status = sq_file_open(m->parcel->where.path, &fd, &id, &reason);
     if (status == SQUALL_ENOTFOUND)
-        return a->ops->absent(a, &where, err);
+        return a->ops->absent(a, m->parcel->item.chunk, &where, err);
     if (status && err)
         *err = reason;
     SQ_TRY(status);

@@ -6,7 +6,9 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "format/zarr/metadata.h"
+#include "format/zarr/records.h"
 #include "format/zarr/zarr.h"
+#include <stdatomic.h>
 #include <string.h>
 
 enum { DEPTH_LIMIT = 64 };
@@ -429,6 +431,10 @@ int sq_zarr_store_from_document(const char *folder, int version, const char *doc
 
 void sq_zarr_store_done(struct sq_zarr_store *store)
 {
+    struct sq_records *records = atomic_load(&store->records);
+    if (records)
+        sq_records_done(records);
+    sq_free(records);
     sq_json_free(store->attributes);
     for (size_t i = 0; i < store->array_count; i++)
         sq_zarr_array_done(&store->arrays[i]);

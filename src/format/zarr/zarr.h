@@ -51,6 +51,7 @@ struct sq_zarr_store {
     size_t array_count, array_capacity;
     char **problems; /* a line each: arrays whose metadata is damaged, … */
     size_t problem_count, problem_capacity;
+    _Atomic(struct sq_records *) records; /* of the conversion that made it: sq_zarr_check_recorded; NULL: not looked for yet */
 };
 
 /* Is there a folder or zip file with Zarr metadata at this path (zarr.json, .zgroup, .zarray, .zmetadata)? */
@@ -61,6 +62,9 @@ int sq_zarr_store_open(const char *path, struct sq_zarr_store *ret, struct squal
 int sq_zarr_store_from_document(const char *folder, int version, const char *document, size_t length, struct sq_zarr_store *ret,
                                 struct squall_error *err) SQUALL_CHECK;
 void sq_zarr_store_done(struct sq_zarr_store *store);
+/* Of a chunk that is not there: SQUALL_ECORRUPT where the store has records of its conversion, and by them it was written. */
+int sq_zarr_check_recorded(struct sq_zarr_store *store, const struct sq_zarr_array *array, const uint64_t *chunk,
+                           struct squall_error *err) SQUALL_CHECK;
 /* The key of a chunk, below the array's name: "c/0/1/2", "0.1.2", "c". NULL: out of memory; sq_free. */
 char *sq_zarr_chunk_key(const struct sq_zarr_array *array, const uint64_t *chunk);
 

@@ -47,9 +47,10 @@ static int text_json(const uint8_t *text, size_t length, struct sq_json **ret, s
     if (is_utf8(text, length))
         sq_text_add_bytes(&out, text, length);
     else
-        for (size_t i = 0; i < length; i++)
-            sq_text_add_bytes(&out, text[i] < 0x80 ? (uint8_t[]){text[i]} : (uint8_t[]){0xc0 | text[i] >> 6, 0x80 | (text[i] & 0x3f)},
-                              text[i] < 0x80 ? 1 : 2);
+        for (size_t i = 0; i < length; i++) {
+            const uint8_t two[] = {(uint8_t)(0xc0 | text[i] >> 6), (uint8_t)(0x80 | (text[i] & 0x3f))};
+            sq_text_add_bytes(&out, text[i] < 0x80 ? &text[i] : two, text[i] < 0x80 ? 1 : 2);
+        }
     return out.failed ? sq_error_memory(err, length) : made(sq_json_new_string(sq_text_string(&out)), ret, err);
 }
 

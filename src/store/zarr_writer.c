@@ -101,7 +101,7 @@ static bool file_holds(const char *path, const void *bytes, size_t size_bytes)
     size_t there_bytes;
     if (sq_file_read_all(path, size_bytes, &there, &there_bytes, NULL))
         return false;
-    return there_bytes == size_bytes && memcmp(there, bytes, size_bytes) == 0;
+    return there_bytes == size_bytes && (!bytes || memcmp(there, bytes, size_bytes) == 0);
 }
 
 /* A document of the store: its text, and whether the file says that already. */

@@ -101,7 +101,7 @@ static int add_elements(const struct array *a, uint64_t first, uint64_t count, s
         }
         if (address == SQ_HDF5_NOWHERE)
             continue;
-        for (unsigned d = 0; d < walk->layout->rank; d++) {
+        for (unsigned d = 0; d < walk->layout->rank && a->below[d] > 0; d++) { /* never 0: set_order */
             chunk[a->order[d]] = rest / a->below[d];
             rest %= a->below[d];
         }
@@ -141,7 +141,7 @@ static int add_pages(const struct array *a, uint64_t address, const uint8_t *bit
 /* Can the file hold `count` things of `bytes` each? Then products of the two fit. */
 static bool fits_file(const struct array *a, uint64_t count, uint64_t bytes)
 {
-    return count <= a->walk->reader->file->end / bytes;
+    return bytes > 0 && count <= a->walk->reader->file->end / bytes;
 }
 
 /* ---- fixed ------------------------------------------------------------------------------------------------------------------------ */

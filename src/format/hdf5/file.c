@@ -2,6 +2,7 @@
  * See file.h. The first 64 KiB are read at once when the file is opened: they hold all metadata of most files of this field. What lies elsewhere is read in
  * windows of some blocks, which a table finds by their blocks.
  */
+#define SQ_FORMAT_HDF5_FILE_C
 #include "format/hdf5/file.h"
 #include "base/checked.h"
 #include "base/memory.h"
@@ -24,7 +25,8 @@ int sq_hdf5_error_at(const struct sq_hdf5_file *file, uint64_t address, int stat
 static uint64_t take_sized(struct sq_cursor *c, unsigned size_bytes)
 {
     uint64_t value = sq_uint_le(c, size_bytes);
-    return value == UINT64_MAX >> (64 - 8 * size_bytes) ? SQ_HDF5_NOWHERE : value;
+    const uint64_t all_ones = size_bytes == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * size_bytes) - 1;
+    return value == all_ones ? SQ_HDF5_NOWHERE : value;
 }
 
 uint64_t sq_hdf5_take_address(struct sq_cursor *c, const struct sq_hdf5_file *f)

@@ -255,10 +255,10 @@ struct place {
 static struct place place_of(const struct sq_hdf5_heap *heap, uint64_t offset)
 {
     const uint64_t row_bytes = heap->width * heap->first_block_bytes;
-    struct place p = {.row = offset < row_bytes ? 0 : log2_of(offset / row_bytes) + 1};
+    struct place p = {.row = offset < row_bytes ? 0 : log2_of(offset >> log2_of(row_bytes)) + 1};
     const uint64_t row_begin = p.row ? row_bytes << (p.row - 1) : 0;
     p.block_bytes = heap->first_block_bytes << (p.row ? p.row - 1 : 0);
-    p.column = (unsigned)((offset - row_begin) / p.block_bytes);
+    p.column = (unsigned)((offset - row_begin) >> log2_of(p.block_bytes));
     p.block_offset = row_begin + p.column * p.block_bytes;
     return p;
 }

@@ -4,6 +4,7 @@
  */
 #include "format/hdf5/tree.h"
 #include "base/memory.h"
+#include <stdio.h>
 #include <string.h>
 
 /* HDF5's own limit of soft links that lead to soft links is 16, too. */
@@ -227,12 +228,11 @@ static int walk_group(struct walk *w, const struct sq_hdf5_object *object, const
 /* "/group" and "t2m": "/group/t2m" */
 static int join(struct walk *w, const char *path, const char *name, const char **ret, struct squall_error *err)
 {
-    const size_t path_length = path[1] ? strlen(path) : 0, name_length = strlen(name);
+    const char *folder = path[1] ? path : "";
+    const size_t size_bytes = strlen(folder) + strlen(name) + 2;
     char *joined;
-    SQ_TRY(SQ_HDF5_ROOM(w->r, &joined, path_length + name_length + 2, err));
-    memcpy(joined, path, path_length);
-    joined[path_length] = '/';
-    memcpy(joined + path_length + 1, name, name_length);
+    SQ_TRY(SQ_HDF5_ROOM(w->r, &joined, size_bytes, err));
+    snprintf(joined, size_bytes, "%s/%s", folder, name);
     *ret = joined;
     return 0;
 }
@@ -290,8 +290,8 @@ static int note_state(struct walk *w, struct squall_error *err)
         SQ_TRY(add_problem(w->tree, &line, err));
     sq_text_clear(&line);
     if (f->stated_end > f->end)
-        sq_text_printf(&line, "%s: cut off: it has %llu bytes of %llu", file_name(w), (unsigned long long)(f->base + f->end),
-                       (unsigned long long)(f->base + f->stated_end));
+        sq_text_printf(&line, "%s: cut off: it has %llu bytes of %llu", file_name(w), (unsigned long long)f->base + f->end,
+                       (unsigned long long)f->base + f->stated_end);
     return line.length ? add_problem(w->tree, &line, err) : 0;
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """squall and its peers on the same files, in one run on one machine: JSON lines as they come, a table of ratios at the end.
 
-The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py, zarr_read.py); their peers are installed into
+The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py, zarr_read.py, netcdf_many.py); their peers are installed into
 .venv-peers. Absolute figures move from machine to machine; the ratios are what counts.
 
-  bench/run.py [decode] [scan] [archive] [zarr] [cold] [--folder DIR]      everything where nothing is named
+  bench/run.py [decode] [scan] [archive] [zarr] [cold] [netcdf] [--folder DIR]      everything where nothing is named
 """
 
 import argparse
@@ -99,6 +99,22 @@ def zarr(folder):
         print(f"{store:<14}{task:<11}{peer:>14}{s[peer]:>8.3f}{s['squall']:>9.3f}{s[peer] / s['squall']:>7.2f}{pipeline:>27.2f}")
 
 
+def netcdf(folder):
+    files = folder / "netcdf"
+    if not (files / "big.nc").exists():
+        subprocess.run([str(PEERS), str(SCRIPTS / "netcdf_many.py"), "make", str(files)], check=True)
+    os.environ["PYTHONPATH"] = str(ROOT / "build" / "python")
+    times = {}
+    for task in ("open", "load", "mean", "threads", "series"):
+        for row in lines_of(SCRIPTS / "netcdf_many.py", "run", files, "--impl", "netcdf4,squall-arrays", "--task", task):
+            times.setdefault(row["task"], {})[row["impl"]] = row["seconds"]
+    print(
+        f"\n{'task':<10}{'netcdf4, s':>12}{'squall, s':>11}{'ratio':>7}   arrays of squall.open_many and squall.open against xarray with netcdf4"
+    )
+    for task, s in times.items():
+        print(f"{task:<10}{s['netcdf4']:>12.3f}{s['squall-arrays']:>11.4f}{s['netcdf4'] / s['squall-arrays']:>7.1f}")
+
+
 def cold(folder):
     stores = zarr_stores(folder)
     rows = lines_of(ROOT / "bench" / "cold.py", *(stores / name for name in ("cube_raw", "cube_zstd", "weather")))
@@ -108,9 +124,12 @@ def cold(folder):
         print("{:<14}{:>12}{:>10.3f}{:>11.3f}{:>11.3f}{:>9.3f}{:>7.0%}".format(row["store"], row["stored_mib"], *seconds, row["share"]))
 
 
+WORK = {"decode": decode, "scan": scan, "archive": archive, "zarr": zarr, "cold": cold, "netcdf": netcdf}
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("what", nargs="*", choices=["decode", "scan", "archive", "zarr", "cold", []])
+    p.add_argument("what", nargs="*", choices=[*WORK, []])
     p.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / "squall-bench")
     a = p.parse_args()
     if not SCRIPTS.is_dir():
@@ -118,8 +137,8 @@ def main():
         return 1
     install_peers()
     a.folder.mkdir(parents=True, exist_ok=True)
-    for name in a.what or ["decode", "scan", "archive", "zarr", "cold"]:
-        {"decode": decode, "scan": scan, "archive": archive, "zarr": zarr, "cold": cold}[name](a.folder)
+    for name in a.what or WORK:
+        WORK[name](a.folder)
     return 0
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """squall and its peers on the same files, in one run on one machine: JSON lines as they come, a table of ratios at the end.
 
-The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py, zarr_read.py, netcdf_many.py); their peers are installed into
-.venv-peers. Absolute figures move from machine to machine; the ratios are what counts.
+The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py, zarr_read.py, netcdf_many.py); their
+peers are installed into .venv-peers. Absolute figures move from machine to machine; the ratios are what counts.
 
   bench/run.py [decode] [scan] [archive] [zarr] [cold] [netcdf] [--folder DIR]      everything where nothing is named
 """
@@ -109,7 +109,7 @@ def netcdf(folder):
         for row in lines_of(SCRIPTS / "netcdf_many.py", "run", files, "--impl", "netcdf4,squall-arrays", "--task", task):
             times.setdefault(row["task"], {})[row["impl"]] = row["seconds"]
     print(
-        f"\n{'task':<10}{'netcdf4, s':>12}{'squall, s':>11}{'ratio':>7}   arrays of squall.open_many and squall.open against xarray with netcdf4"
+        f"\n{'task':<10}{'netcdf4, s':>12}{'squall, s':>11}{'ratio':>7}   (squall's arrays; netcdf4 through xarray)"
     )
     for task, s in times.items():
         print(f"{task:<10}{s['netcdf4']:>12.3f}{s['squall-arrays']:>11.4f}{s['netcdf4'] / s['squall-arrays']:>7.1f}")

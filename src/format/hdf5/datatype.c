@@ -1,7 +1,6 @@
 /* See datatype.h. Types nest: a compound's members, what a sequence, an array or an enum is of; each message is parsed into a tree of them. */
 #include "format/hdf5/datatype.h"
 #include "base/checked.h"
-#include "base/memory.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  */
 #include "format/hdf5/heap.h"
 #include "base/checked.h"
-#include "base/memory.h"
 #include "format/hdf5/btree.h"
 #include <string.h>
 
@@ -287,7 +286,10 @@ static int descend(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, uint64_t
                         &bytes, err));
     struct sq_cursor c = sq_cursor(bytes, f->offset_bytes);
     *block = (struct block){sq_hdf5_take_address(&c, f), block->offset + p.block_offset, p.block_bytes};
-    *rows = p.row < direct_rows ? 0 : log2_of(p.block_bytes / heap->first_block_bytes / heap->width) + 1;
+    const uint64_t row_bytes = heap->width * heap->first_block_bytes;
+    if (p.row >= direct_rows && p.block_bytes < row_bytes)
+        return SQ_HDF5_DAMAGED(f, block->address, err, "a block of a fractal heap that is smaller than a row of it");
+    *rows = p.row < direct_rows ? 0 : log2_of(p.block_bytes / row_bytes) + 1;
     return 0;
 }
 

@@ -127,7 +127,7 @@ static int visit_dense(void *user, const uint8_t *record, size_t size_bytes, str
     size_t found_bytes;
     (void)size_bytes;
     int status = sq_hdf5_heap_get(g->r, g->heap, record + HASH_BYTES, ID_BYTES, &bytes, &found_bytes, &reason);
-    return status ? add_or_refuse(g, status, NULL, &reason, err) : add_parsed(g, bytes, found_bytes, err);
+    return status ? g->refusal->refuse(g->refusal->user, status, &reason, err) : add_parsed(g, bytes, found_bytes, err);
 }
 
 /* IV.A.2.c */

@@ -1,6 +1,5 @@
 /* See object.h. A header is a chunk of messages and what those continue in; messages of old headers are padded to 8 bytes, chunks of new ones have a checksum. */
 #include "format/hdf5/object.h"
-#include "base/memory.h"
 #include "format/hdf5/heap.h"
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * entered again. Links of a group are read once, for the walk and for the soft links that lead through it.
  */
 #include "format/hdf5/tree.h"
-#include "base/memory.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,6 +3,9 @@
  * variable length pass through a list of pointers, for they become Python objects.
  */
 #include "_squall.h"
+/* below the public interface: */
+#include "engine/context.h"
+#include "sys/pool.h"
 #include <stdlib.h>
 
 static Py_ssize_t element_count(const struct sq_py_box *box)
@@ -19,9 +22,10 @@ static Py_ssize_t element_count(const struct sq_py_box *box)
 
 /*
  * result_strides: of the result's dimensions, bytes; NULL: packed, C order. A dimension that runs backwards is read forwards into
- * strides that do.
+ * strides that do. Without the GIL.
  */
-static int read_box(struct sq_py_array *a, const struct sq_py_box *box, char *dst, const Py_ssize_t *result_strides)
+static int read_place(const struct sq_py_array *a, const struct sq_py_box *box, char *dst, const Py_ssize_t *result_strides,
+                      struct squall_error *err)
 {
     int64_t strides[SQUALL_RANK_MAX], packed = (int64_t)a->info.element_bytes;
     bool plain = !result_strides;
@@ -35,10 +39,15 @@ static int read_box(struct sq_py_array *a, const struct sq_py_box *box, char *ds
             plain = false;
         }
     }
+    return squall_array_read(a->array, &box->selection, dst, plain ? NULL : strides, err);
+}
+
+static int read_box(struct sq_py_array *a, const struct sq_py_box *box, char *dst, const Py_ssize_t *result_strides)
+{
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_py_work work;
     sq_py_work_begin(&work, a->owner, SQ_PY_SHARED);
-    int status = squall_array_read(a->array, &box->selection, dst, plain ? NULL : strides, &err);
+    int status = read_place(a, box, dst, result_strides, &err);
     sq_py_work_end(&work);
     if (status)
         sq_py_raise(&err, a->owner->path);
@@ -124,7 +133,8 @@ PyObject *sq_py_shape(const struct sq_py_box *box)
     return shape;
 }
 
-PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
+/* A numpy array for the box's result, uninitialised. */
+static PyObject *result_for(struct sq_py_array *a, const struct sq_py_box *box)
 {
     PyObject *dtype = sq_py_array_dtype(a), *shape = dtype ? sq_py_shape(box) : NULL;
     if (!shape)
@@ -137,6 +147,12 @@ PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
     }
     PyObject *result = sq_py_result_new(a->owner->shared, shape, dtype, sq_py_holds_objects(a) ? 0 : (size_t)count * a->info.element_bytes);
     Py_DECREF(shape);
+    return result;
+}
+
+PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
+{
+    PyObject *result = result_for(a, box);
     if (!result)
         return NULL;
     Py_buffer view;
@@ -170,4 +186,73 @@ int sq_py_read_into(struct sq_py_array *a, const struct sq_py_box *box, PyObject
         PyErr_SetString(PyExc_ValueError, "the destination has another shape or element size than the selection");
     PyBuffer_Release(&view);
     return status;
+}
+
+/* ---- many boxes -------------------------------------------------------------------------------------------------------------------- */
+
+struct many {
+    struct sq_py_array *array;
+    struct sq_py_box *boxes;
+    Py_buffer *views; /* of the results */
+    Py_ssize_t count, open;
+};
+
+static int read_one(void *user, size_t index, unsigned worker, struct squall_error *err)
+{
+    const struct many *m = user;
+    (void)worker;
+    return m->views[index].len ? read_place(m->array, &m->boxes[index], m->views[index].buf, NULL, err) : 0;
+}
+
+/* A result for each key, not yet read. */
+static PyObject *open_results(struct many *m, PyObject *keys)
+{
+    PyObject *results = PyList_New(m->count);
+    for (Py_ssize_t i = 0; results && i < m->count; i++) {
+        const struct squall_array_info *info = &m->array->info;
+        PyObject *result = NULL;
+        if (sq_py_box_parse(PyList_GetItem(keys, i), info->rank, info->shape, &m->boxes[i]) == SQ_PY_KEY_BASIC)
+            result = result_for(m->array, &m->boxes[i]);
+        else if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "basic keys are wanted");
+        if (!result || PyList_SetItem(results, i, result) < 0 || PyObject_GetBuffer(result, &m->views[i], PyBUF_WRITABLE) < 0)
+            Py_CLEAR(results);
+        else
+            m->open++;
+    }
+    return results;
+}
+
+static PyObject *read_many(struct many *m, PyObject *keys)
+{
+    PyObject *results = open_results(m, keys);
+    if (results) {
+        struct squall_error err = SQUALL_ERROR_INIT;
+        struct sq_py_work work;
+        sq_py_work_begin(&work, m->array->owner, SQ_PY_SHARED);
+        int status = sq_parallel(m->array->owner->context->threads, (size_t)m->count, read_one, m, &err);
+        sq_py_work_end(&work);
+        if (status)
+            sq_py_raise(&err, m->array->owner->path);
+        if (PyErr_Occurred())
+            Py_CLEAR(results);
+    }
+    while (m->open > 0)
+        PyBuffer_Release(&m->views[--m->open]);
+    return results;
+}
+
+/* _read_boxes(keys) → a list of arrays, each what a[key] gives; side by side. Not of objects. */
+PyObject *sq_py_read_boxes(PyObject *self, PyObject *keys)
+{
+    struct many m = {.array = (struct sq_py_array *)self};
+    if (!PyList_Check(keys) || sq_py_holds_objects(m.array))
+        return PyErr_Format(PyExc_TypeError, "a list of keys is wanted, of an array that holds no objects");
+    m.count = PyList_Size(keys);
+    m.boxes = PyMem_Malloc((size_t)(m.count + 1) * sizeof *m.boxes);
+    m.views = PyMem_Malloc((size_t)(m.count + 1) * sizeof *m.views);
+    PyObject *results = m.boxes && m.views ? read_many(&m, keys) : PyErr_NoMemory();
+    PyMem_Free(m.boxes);
+    PyMem_Free(m.views);
+    return results;
 }

@@ -1,7 +1,7 @@
 """Advanced selections: integer arrays, lists, boolean masks; a.oindex and a.vindex.
 
 The library reads boxes. A selection by arrays is read as one box where that is little more than what is asked for, else a box for each
-chunk that something is taken from; numpy then takes the elements out of it.
+chunk that something is taken from, on all threads, some MiB at a time; numpy then takes the elements out of it.
 """
 
 import itertools
@@ -11,6 +11,7 @@ import numpy as np
 
 from squall._values import values_for
 
+TOGETHER_BYTES, TOGETHER_BOXES = 64 << 20, 512  # boxes that are read at a time
 ONE_BOX_BYTES = 64 << 20  # a box around everything may take that, or twice the result, before it is read chunk by chunk
 
 
@@ -124,6 +125,25 @@ def _take(box, locals_):
     return box
 
 
+def _read_boxes(a, boxes):
+    """Of (key, number of elements, anything) each: what a[key] gives, and anything; a key selects with slices alone."""
+    if a.dtype.hasobject:
+        yield from ((a[key], what) for key, _, what in boxes)
+        return
+    waiting, held_bytes = [], 0
+
+    def read():
+        return zip(a._read_boxes([key for key, _ in waiting]), [what for _, what in waiting], strict=True)
+
+    for key, elements, what in boxes:
+        if waiting and (held_bytes + elements * a.dtype.itemsize > TOGETHER_BYTES or len(waiting) == TOGETHER_BOXES):
+            yield from read()
+            waiting, held_bytes = [], 0
+        waiting.append((key, what))
+        held_bytes += elements * a.dtype.itemsize
+    yield from read()
+
+
 def read_orthogonal(a, selectors):
     """One axis for each selector but integers; a selector may be an int, a range, or a 1-D int64 array."""
     axes = [d for d, s in enumerate(selectors) if not isinstance(s, int)]
@@ -142,12 +162,17 @@ def read_orthogonal(a, selectors):
         out = _take(a[tuple(key)], [_local(distinct[d], spans[d]) if d in spans else slice(None) for d in axes])
     else:
         out = np.empty(shape, a.dtype)
-        for parts in itertools.product(*(_spans_by_chunk(indices, a.chunks[d]) for d, indices in distinct.items())):
-            part = dict(zip(distinct, parts, strict=True))
-            for d, (_, span) in part.items():
-                key[d] = _slice(span)
+
+        def boxes():
+            for parts in itertools.product(*(_spans_by_chunk(indices, a.chunks[d]) for d, indices in distinct.items())):
+                part = dict(zip(distinct, parts, strict=True))
+                for d, (_, span) in part.items():
+                    key[d] = _slice(span)
+                yield tuple(key), math.prod(len(part[d][1]) if d in part else len(selectors[d]) for d in axes), part
+
+        for box, part in _read_boxes(a, boxes()):
             locals_ = [_local(distinct[d][part[d][0]], part[d][1]) if d in part else slice(None) for d in axes]
-            out[tuple(part[d][0] if d in part else slice(None) for d in axes)] = _take(a[tuple(key)], locals_)
+            out[tuple(part[d][0] if d in part else slice(None) for d in axes)] = _take(box, locals_)
     for axis, d in enumerate(axes):
         if d in inverse and not np.array_equal(inverse[d], np.arange(shape[axis])):
             out = out.take(inverse[d], axis=axis)
@@ -163,28 +188,35 @@ def read_points(a, selectors):
         return np.empty(shape, a.dtype)
     order = [*arrays, *(d for d in range(len(selectors)) if d not in arrays)]
 
-    def read(which):
-        key, local = [None] * len(selectors), []
+    def box(which):
+        """Around some of the points: key, number of elements, and which points, where in the box they are."""
+        key, local, elements = [None] * len(selectors), [], math.prod(shape[1:])
         for d, s in enumerate(selectors):
             if d in arrays:
                 points = arrays[d][which]
                 low, high = int(points.min()), int(points.max())
                 key[d] = slice(low, high + 1)
                 local.append(points - low)
+                elements *= high + 1 - low
             else:
                 key[d] = _slice(s)
-        return a[tuple(key)].transpose(order)[tuple(local)]
+        return tuple(key), elements, (which, tuple(local))
+
+    def take(values, local):
+        return values.transpose(order)[local]
 
     span_bytes = math.prod(int(s.max() - s.min()) + 1 for s in arrays.values()) * math.prod(shape[1:]) * a.dtype.itemsize
     if span_bytes <= max(ONE_BOX_BYTES // 16, 2 * math.prod(shape) * a.dtype.itemsize):
-        return read(slice(None))
+        key, _, (_, local) = box(slice(None))
+        return take(a[key], local)
     chunk = np.zeros(n, np.int64)
     for d, s in arrays.items():
         chunk = chunk * -(-a.shape[d] // a.chunks[d]) + s // a.chunks[d]
     sorted_ = np.argsort(chunk, kind="stable")
     out = np.empty(shape, a.dtype)
-    for which in np.split(sorted_, np.flatnonzero(np.diff(chunk[sorted_])) + 1):
-        out[which] = read(which)
+    groups = np.split(sorted_, np.flatnonzero(np.diff(chunk[sorted_])) + 1)
+    for values, (which, local) in _read_boxes(a, map(box, groups)):
+        out[which] = take(values, local)
     return out
 
 

@@ -115,8 +115,10 @@ def test_vindex_takes_points(cube, key):
 
 
 def test_points_far_apart_are_read_by_chunk(tmp_path, monkeypatch):
-    """As with an array too large to be read around them."""
+    """As with an array too large to be read around them, nor in one go."""
     monkeypatch.setattr(squall._select, "ONE_BOX_BYTES", 0)
+    monkeypatch.setattr(squall._select, "TOGETHER_BYTES", 20000)
+    monkeypatch.setattr(squall._select, "TOGETHER_BOXES", 4)
     rng = np.random.default_rng(3)
     values = rng.random((40, 50, 6))
     a = stored(tmp_path / "a.zarr", values, chunks=(7, 8, 6))
@@ -127,6 +129,24 @@ def test_points_far_apart_are_read_by_chunk(tmp_path, monkeypatch):
     same(a.oindex[y, x[1], ::-2], values[np.ix_(y, x[1])][..., ::-2])
     mask = values > 0.97
     same(a[mask], values[mask])
+    texts = np.array([f"{i}" for i in range(2000)], object).reshape(40, 50)
+    t = squall.create_array(tmp_path / "t.zarr", data=texts, dtype=str, chunks=(7, 8))
+    assert t[y, x].tolist() == texts[y, x].tolist()
+    for chunk in (tmp_path / "a.zarr/c").rglob("0"):
+        if chunk.is_file():
+            chunk.write_bytes(chunk.read_bytes()[:-1])
+    with pytest.raises(squall.Error, match=r"chunk \d/\d/0"):
+        a[y, x]
+
+
+def test_many_boxes_are_each_what_their_key_gives(cube):
+    values, a = cube
+    keys = [np.s_[0], np.s_[::-2, 3, 1:5], np.s_[...], np.s_[5:5], np.s_[6, 9, 8]]
+    for key, box in zip(keys, a._read_boxes(keys), strict=True):
+        same(box[()], values[key])
+    for wrong, error in ((keys[0], TypeError), ([[1, 2]], TypeError), ([np.s_[0], 99], IndexError)):
+        with pytest.raises(error):
+            a._read_boxes(wrong)
 
 
 @pytest.mark.parametrize("shuffle", ["noshuffle", "shuffle", "bitshuffle"])

@@ -1,18 +1,53 @@
 """What users of the package see; the docstrings are with the code."""
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from os import PathLike
 from types import EllipsisType, TracebackType
-from typing import Any, Literal, NamedTuple, Self, TextIO, TypeVar, overload
+from typing import Any, Literal, NamedTuple, Self, TextIO, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from squall import _squall
 
 __version__: str
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Durability = Literal["none", "data", "full"]
 _T = TypeVar("_T")
+
+# what the functions and methods that make or open something take
+class _OpenOptions(TypedDict, total=False):
+    durability: _Durability
+    write_empty_chunks: bool
+    aligned_only: bool
+
+class _GroupOptions(TypedDict, total=False):
+    attributes: Mapping[str, Any] | None
+    zarr_format: Literal[2, 3] | None
+    consolidated: bool
+    overwrite: bool
+
+_Lengths = int | Sequence[int] | Sequence[int | Sequence[int]]
+
+class _ArrayOptions(TypedDict, total=False):
+    shape: int | tuple[int, ...] | None
+    dtype: DTypeLike | str | Mapping[str, Any] | None
+    data: ArrayLike | Array | None
+    chunks: _Lengths | Literal["auto"] | None
+    shards: _Lengths | None
+    dims: Sequence[str | None] | None
+    fill_value: Any
+    attributes: Mapping[str, Any] | None
+    codecs: list[dict[str, Any]] | dict[str, Any] | str | None
+    filters: list[dict[str, Any]] | str | None
+    index_codecs: list[dict[str, Any]] | str | None
+    index_location: Literal["start", "end"]
+    order: Literal["C", "F"]
+    chunk_key_encoding: Literal["default", "v2"] | Mapping[str, str] | None
+    separator: Literal["/", "."] | None
+    zarr_format: Literal[2, 3] | None
+    overwrite: bool
 
 class Status(enum.IntEnum):
     EIO = -1
@@ -43,11 +78,7 @@ class _Selection:
     def __getitem__(self, key: Any) -> NDArray[Any]: ...
     def __setitem__(self, key: Any, value: Any) -> None: ...
 
-class Array:
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def ndim(self) -> int: ...
+class Array(_squall.Array):
     @property
     def size(self) -> int: ...
     @property
@@ -55,27 +86,9 @@ class Array:
     @property
     def itemsize(self) -> int: ...
     @property
-    def dtype(self) -> np.dtype[Any]: ...
-    @property
-    def chunks(self) -> tuple[int, ...]: ...
-    @property
-    def shards(self) -> tuple[int, ...] | None: ...
-    @property
-    def dims(self) -> tuple[str | None, ...]: ...
-    @property
-    def name(self) -> str: ...
-    @property
     def basename(self) -> str: ...
     @property
-    def path(self) -> str: ...
-    @property
     def mode(self) -> Literal["r", "r+"]: ...
-    @property
-    def codecs(self) -> str: ...
-    @property
-    def type_name(self) -> str: ...
-    @property
-    def unsupported(self) -> str | None: ...
     @property
     def attrs(self) -> Attributes: ...
     @property
@@ -84,8 +97,6 @@ class Array:
     def oindex(self) -> _Selection: ...
     @property
     def vindex(self) -> _Selection: ...
-    def __getitem__(self, key: Any, /) -> Any: ...
-    def __setitem__(self, key: Any, value: Any, /) -> None: ...
     @overload
     def read(self, key: Any = ..., out: None = None, device: Literal["cpu"] | None = None) -> Any: ...
     @overload
@@ -122,86 +133,15 @@ class Group(Mapping[str, Any]):
     def __delitem__(self, name: str) -> None: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
-    def create_array(
-        self,
-        name: str,
-        *,
-        shape: int | tuple[int, ...] | None = None,
-        dtype: DTypeLike | str | None = None,
-        data: ArrayLike | Array | None = None,
-        chunks: int | tuple[int, ...] | Literal["auto"] | None = "auto",
-        shards: int | tuple[int, ...] | None = None,
-        dims: tuple[str | None, ...] | list[str | None] | None = None,
-        fill_value: Any = None,
-        attributes: Mapping[str, Any] | None = None,
-        codecs: list[dict[str, Any]] | dict[str, Any] | str | None = None,
-        filters: list[dict[str, Any]] | str | None = None,
-        index_codecs: list[dict[str, Any]] | str | None = None,
-        index_location: Literal["start", "end"] = "end",
-        order: Literal["C", "F"] = "C",
-        separator: Literal["/", "."] | None = None,
-        zarr_format: Literal[2, 3] | None = None,
-        overwrite: bool = False,
-    ) -> Array: ...
-    def create_group(
-        self,
-        name: str,
-        *,
-        attributes: Mapping[str, Any] | None = None,
-        zarr_format: Literal[2, 3] | None = None,
-        consolidated: bool = False,
-        overwrite: bool = False,
-    ) -> Group: ...
+    def create_array(self, name: str, **how: Unpack[_ArrayOptions]) -> Array: ...
+    def create_group(self, name: str, **how: Unpack[_GroupOptions]) -> Group: ...
 
-def open(
-    path: _Path,
-    mode: Literal["r", "r+"] = "r",
-    *,
-    durability: _Durability = "none",
-    write_empty_chunks: bool = False,
-    aligned_only: bool = False,
-) -> Any: ...  # a Group, or an Array where the path is one
-def open_array(
-    path: _Path,
-    mode: Literal["r", "r+"] = "r",
-    *,
-    durability: _Durability = "none",
-    write_empty_chunks: bool = False,
-    aligned_only: bool = False,
-) -> Array: ...
+# a Group, or an Array where the path is one
+def open(path: _Path, mode: Literal["r", "r+"] = "r", **options: Unpack[_OpenOptions]) -> Any: ...
+def open_array(path: _Path, mode: Literal["r", "r+"] = "r", **options: Unpack[_OpenOptions]) -> Array: ...
 def consolidate_metadata(path: _Path, name: str = "") -> Group: ...
-def create_group(
-    path: _Path,
-    name: str = "",
-    *,
-    attributes: Mapping[str, Any] | None = None,
-    zarr_format: Literal[2, 3] | None = None,
-    consolidated: bool = False,
-    overwrite: bool = False,
-    durability: _Durability = "none",
-) -> Group: ...
-def create_array(
-    path: _Path,
-    name: str = "",
-    *,
-    shape: int | tuple[int, ...] | None = None,
-    dtype: DTypeLike | str | None = None,
-    data: ArrayLike | Array | None = None,
-    chunks: int | tuple[int, ...] | Literal["auto"] | None = "auto",
-    shards: int | tuple[int, ...] | None = None,
-    dims: tuple[str | None, ...] | list[str | None] | None = None,
-    fill_value: Any = None,
-    attributes: Mapping[str, Any] | None = None,
-    codecs: list[dict[str, Any]] | dict[str, Any] | str | None = None,
-    filters: list[dict[str, Any]] | str | None = None,
-    index_codecs: list[dict[str, Any]] | str | None = None,
-    index_location: Literal["start", "end"] = "end",
-    order: Literal["C", "F"] = "C",
-    separator: Literal["/", "."] | None = None,
-    zarr_format: Literal[2, 3] | None = None,
-    overwrite: bool = False,
-    durability: _Durability = "none",
-) -> Array: ...
+def create_group(path: _Path, name: str = "", *, durability: _Durability = "none", **how: Unpack[_GroupOptions]) -> Group: ...
+def create_array(path: _Path, name: str = "", *, durability: _Durability = "none", **how: Unpack[_ArrayOptions]) -> Array: ...
 def open_many(
     paths: _Path | Iterable[_Path],
     concat_dim: str | None = None,

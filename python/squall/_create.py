@@ -3,6 +3,7 @@
 import json
 import operator
 import os
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -99,6 +100,7 @@ def create_array(
     index_codecs=None,
     index_location="end",
     order="C",
+    chunk_key_encoding=None,
     separator=None,
     zarr_format=None,
     overwrite=False,
@@ -120,7 +122,8 @@ def create_array(
     filters      v2's, a list
     index_codecs, index_location   of shards: a list, "start" or "end"
     order        "F": v2's column-major chunks
-    separator    of chunk keys, "/" or "."
+    chunk_key_encoding   v3's: "default" (c/0/1) or "v2" (0.1), or zarr-python's {"name": …, "separator": …}
+    separator    of chunk keys, "/" or "."; v2's dimension_separator
     zarr_format  3 or 2; None: the store's own, of a new one 3
     overwrite    delete what is there
     durability   "none": as other programs write; "data": chunks and metadata are on the disk before their names are; "full": names, too
@@ -139,6 +142,11 @@ def create_array(
         raise ValueError("shape and dtype are wanted, or data")
     if order not in ("C", "F") or index_location not in ("start", "end"):
         raise ValueError(f'order {order!r}, index_location {index_location!r}: "C" or "F", "start" or "end"')
+    if isinstance(chunk_key_encoding, Mapping):
+        separator = chunk_key_encoding.get("separator", separator)
+        chunk_key_encoding = chunk_key_encoding.get("name")
+    if chunk_key_encoding not in (None, "default", "v2"):
+        raise ValueError(f'chunk_key_encoding {chunk_key_encoding!r}: "default" or "v2"')
     shape = _lengths("shape", shape, 0)
     text = _values.type_text(dtype)
     chunks, shards, chunk_shapes = _grid(chunks, shards)
@@ -167,6 +175,7 @@ def create_array(
         _json(index_codecs),
         index_location == "start",
         separator or " ",
+        chunk_key_encoding == "v2",
         order == "F",
         overwrite,
         durability_number(durability),

@@ -109,6 +109,7 @@ def create_array(
     index_codecs: str | None,
     index_at_start: bool,
     separator: str,  # " ": the version's own
+    v2_keys: bool,
     column_major: bool,
     overwrite: bool,
     durability: int,

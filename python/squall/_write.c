@@ -280,10 +280,10 @@ PyObject *sq_py_create_array(PyObject *module, PyObject *args)
     uint64_t lengths[3][SQUALL_RANK_MAX];
     const char *names[SQUALL_RANK_MAX];
     struct squall_array_spec spec = {0};
-    if (!PyArg_ParseTuple(args, "O&sisO!OOzOzzzzzpCppi", PyUnicode_FSConverter, &path, &name, &spec.zarr_format, &spec.type, &PyTuple_Type,
+    if (!PyArg_ParseTuple(args, "O&sisO!OOzOzzzzzpCpppi", PyUnicode_FSConverter, &path, &name, &spec.zarr_format, &spec.type, &PyTuple_Type,
                           &shape, &chunks, &shards, &spec.chunk_shapes, &dims, &spec.fill_value, &spec.attributes, &spec.codecs,
-                          &spec.filters, &spec.index_codecs, &spec.index_at_start, &separator, &spec.column_major, &spec.overwrite,
-                          &durability))
+                          &spec.filters, &spec.index_codecs, &spec.index_at_start, &separator, &spec.v2_keys, &spec.column_major,
+                          &spec.overwrite, &durability))
         return NULL;
     Py_ssize_t rank = PyTuple_Size(shape);
     spec.rank = (unsigned)rank;

@@ -191,19 +191,31 @@ def test_an_error_survives_pickling(tmp_path):
 
 
 def test_the_stub_tells_what_there_is():
-    """Public names, and public members of the classes, are the same in __init__.pyi and in the package."""
-    stub = ast.parse((pathlib.Path(squall.__file__).parent / "__init__.pyi").read_text())
-    told = {node.name: node for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name[0] != "_"}
+    """Public names, and public members of the classes, are the same in the stubs and in the package."""
+
+    def nodes(name):
+        stub = ast.parse((pathlib.Path(squall.__file__).parent / name).read_text())
+        return {node.name: node for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+
+    def methods(node):
+        return {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
+
+    public, private = nodes("__init__.pyi"), nodes("_squall.pyi")
+    told = {name: node for name, node in public.items() if name[0] != "_"}
     assert set(told) == set(squall.__all__)
     for name in ("Array", "Group", "Attributes"):
-        members = {node.name for node in told[name].body if isinstance(node, ast.FunctionDef)}
+        members = methods(told[name]) | (methods(private[name]) if name == "Array" else set())
+        assert name != "Array" or not (methods(told[name]) & methods(private[name]))
         found = {member for base in getattr(squall, name).__mro__[:2] for member in vars(base)}
         assert {m for m in members if not hasattr(getattr(squall, name), m)} == set()
         inherited = {"get", "items", "keys", "values", "update", "clear", "pop", "popitem", "setdefault"}
         assert {m for m in found if m[0] != "_"} - members - inherited == set()
     for name in ("open", "open_array", "create_array", "create_group", "handles", "set_options", "show_versions"):
         arguments = told[name].args
-        wanted = [a.arg for a in arguments.args + arguments.kwonlyargs]
-        runtime = list(inspect.signature(getattr(squall, name)).parameters)
-        assert wanted == runtime or runtime == ["path", "mode", "options"]
+        wanted = {a.arg for a in arguments.args + arguments.kwonlyargs}
+        if arguments.kwarg:  # **how: Unpack[_Options]
+            options = public[arguments.kwarg.annotation.slice.id]
+            wanted |= {node.target.id for node in options.body}
+        runtime = set(inspect.signature(getattr(squall, name)).parameters)
+        assert wanted == runtime or runtime == {"path", "mode", "options"}
         assert getattr(squall, name).__doc__

@@ -294,6 +294,28 @@ def test_groups(zarr_format, consolidated, tmp_path):
     assert len(squall.create_group(tmp_path / "g.zarr", overwrite=True)) == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "file"),
+    [
+        ({}, "c/1/0"),
+        ({"separator": "."}, "c.1.0"),
+        ({"chunk_key_encoding": "default"}, "c/1/0"),
+        ({"chunk_key_encoding": "v2"}, "1.0"),
+        ({"chunk_key_encoding": "v2", "separator": "/"}, "1/0"),
+        ({"chunk_key_encoding": {"name": "v2", "separator": "/"}}, "1/0"),
+        ({"zarr_format": 2}, "1.0"),
+        ({"zarr_format": 2, "separator": "/"}, "1/0"),
+    ],
+    ids=str,
+)
+def test_keys_of_chunks(options, file, tmp_path):
+    array = squall.create_array(tmp_path / "a.zarr", data=np.arange(8).reshape(4, 2), chunks=(2, 2), **options)
+    assert (tmp_path / "a.zarr" / file).is_file()
+    check(np.arange(8).reshape(4, 2), array)
+    with pytest.raises(ValueError, match="chunk_key_encoding"):
+        squall.create_array(tmp_path / "b.zarr", shape=(4,), dtype="i4", chunk_key_encoding="v3")
+
+
 def test_grids_that_make_no_sense_are_refused(tmp_path):
     for shape, options, error, words in (
         ((35,), {"chunks": [[10, 20]]}, ValueError, "have 30 elements, the array 35"),

@@ -82,8 +82,8 @@ int squall_convert_run(squall_convert_plan *plan, struct squall_convert_result *
 void squall_convert_result_done(struct squall_convert_result *result);
 
 /*
- * What a store holds and lacks. text and json: free(); NULL for the one that is not wanted. SQUALL_EINVAL where the store has no
- * records of squall's.
+ * What a store holds and lacks; or what nobody has written yet of a NetCDF file that squall.create_many has begun, or of all in a folder. text and
+ * json: free(); NULL for the one that is not wanted. SQUALL_EINVAL where the store has no records of squall's.
  */
 int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, struct squall_error *err) SQUALL_CHECK;
 

@@ -257,10 +257,16 @@ def _recorded(file):
     return found
 
 
+def _is_inside(span, length):
+    start, count, step = span
+    return start >= 0 and count > 0 and step > 0 and start + (count - 1) * step < length
+
+
 def uncovered(shape, regions):
     """What of an array no region has: boxes, ((start, stop), …) each. A region is (start, count, step) for each dimension."""
     if 0 in shape:
         return []
+    regions = [r for r in regions if len(r) == len(shape) and all(map(_is_inside, r, shape))]
     if not shape:
         return [] if regions else [()]
     edges = [{0, n} for n in shape]
@@ -463,7 +469,7 @@ def _sync(path):
 def create_many(template, paths, dim, *, format="NETCDF3_64BIT_DATA", unlimited_dims=None, overwrite=False):
     """Make many NetCDF files, and one target to assign to: target["t2m"][key] = values puts each part into the right file.
 
-    template   what all files hold together: an xarray.Dataset (its data variables may be lazy, and are not computed: assignments write them;
+    template   what all files hold together: an xarray.Dataset (its data variables may be lazy and are not computed: assignments write them;
                coordinates are written at once), a squall.Group, or a mapping of names to what has dims, shape, dtype and attrs
     paths      of the files, in the order of dim, each with as many of dim as the others; or {path: how many}
     dim        the dimension along which the files follow each other; what has not this dimension is in every file

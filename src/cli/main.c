@@ -39,7 +39,10 @@ const struct command commands[] = {
            "strict", "keep-going"),
      run_convert},
     {"status", "DST", 1, 1, "what a converted store holds and lacks",
-     "A calendar of the runs, what is missing or failed and why, and the command that goes on.", NULL, run_status},
+     "A calendar of the runs, what is missing or failed and why, and the command that goes on.\n"
+     "Of NetCDF files that squall.create_many has begun (a file, or a folder of them): the\n"
+     "regions that nobody has written.",
+     NULL, run_status},
     {"verify", "DST", 1, 1, "check every chunk of a store",
      "Compares each chunk's length and checksum with its record; without records each chunk is decoded.\n"
      "Exit code 5 where one is damaged or missing, 3 where an array cannot be checked.",

@@ -6,11 +6,14 @@
 #include "base/memory.h"
 #include "convert/flags.h"
 #include "convert/lock.h"
+#include "convert/partial_status.h"
 #include "convert/settings.h"
 #include "convert/store_state.h"
 #include "convert/summary.h"
 #include "engine/context.h"
 #include "squall/convert.h"
+#include "store/partial.h"
+#include "sys/file.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -307,12 +310,11 @@ static int write_json(const struct status *s, char **ret, struct squall_error *e
     return sq_json_for_caller(v, ret, err);
 }
 
-int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, struct squall_error *err)
+static int store_report(const char *store, char **ret_text, char **ret_json, struct squall_error *err)
 {
     __attribute__((cleanup(status_done))) struct status s = {.store = store};
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
     char *copy = NULL;
-    (void)ctx;
     SQ_TRY(look(&s, err));
     if (ret_text) {
         SQ_TRY(write_text(&s, &text, err));
@@ -324,5 +326,16 @@ int squall_status_report(squall_context *ctx, const char *store, char **ret_text
         free(copy);
     else if (ret_text)
         *ret_text = copy;
+    return status;
+}
+
+int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, struct squall_error *err)
+{
+    char **partial = NULL;
+    size_t count = 0;
+    SQ_TRY(sq_partial_find(store, &partial, &count, err));
+    int status = count ? sq_partial_status(ctx, (const char *const *)partial, count, ret_text, ret_json, err)
+                       : store_report(store, ret_text, ret_json, err);
+    sq_names_free(partial, count);
     return status;
 }

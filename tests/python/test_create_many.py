@@ -1,5 +1,6 @@
 """squall.create_many: many files behind one target, written by threads, processes and dask; read back by netCDF4 and xarray."""
 
+import json
 import multiprocessing
 import pickle
 import random
@@ -161,19 +162,53 @@ def test_any_assignment_is_numpys(tmp_path):
     assert np.array_equal(got, wanted, equal_nan=True)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_no_region_covers_is_found(seed):
+def test_the_command_names_what_is_missing(squall, tmp_path):
+    from squall import create_many
+
+    target = create_many(template(), names(tmp_path, 3), dim="time")
+    target["t2m"][1:9:3] = 0
+    target["mask"][...] = 0
+    target["flag"][:8] = 0
+    told = squall("status", names(tmp_path, 3)[2])
+    assert "f02.nc.partial: begun, and not finished" in told.out and "flag: nobody has written [0:4, 0:5]" in told.out
+    report = json.loads(squall("status", "--json", tmp_path).out)["unfinished"]
+    assert {f["path"]: f["missing"] for f in report} == {
+        str(tmp_path / f".{p.name}.partial"): json.loads(json.dumps(target.missing()[str(p)])) for p in names(tmp_path, 3)
+    }
+    for k in range(3):  # lines that are cut off, or make no sense, count for nothing
+        with open(f"{tmp_path}/.f0{k}.nc.partial.regions-elsewhere-1", "w") as f:
+            f.write('{"variable": "t2m", "region": [[0, 99, 1], [0, 4, 1], [0, 5, 1]]}\n{"variable": "flag"}\nnonsense\n')
+            f.write('{"variable": "t2m", "region": [[0, 4, 1], [0, 4, 1], [0, 5')
+    assert json.loads(squall("status", "--json", tmp_path).out)["unfinished"] == report
+    assert {f["path"]: f["missing"] for f in report} == {
+        str(tmp_path / f".{p.name}.partial"): json.loads(json.dumps(target.missing()[str(p)])) for p in names(tmp_path, 3)
+    }
+    for name in ("t2m", "flag"):
+        target[name][...] = 1
+    assert squall("status", names(tmp_path, 3)[0]).out.endswith("gives it its name\n")
+    target.finish()
+    assert "unfinished" not in squall("status", "--json", names(tmp_path, 3)[0], check=False).out
+
+
+def random_regions(seed):
     rng = np.random.default_rng(seed)
     shape = tuple(rng.integers(1, 9, rng.integers(0, 4)).tolist())
-    covered, regions = np.zeros(shape, bool), []
+    regions = []
     for _ in range(rng.integers(0, 5)):
         region = []
         for n in shape:
             start, step = int(rng.integers(n)), int(rng.integers(1, 4))
-            count = int(rng.integers(1, (n - start - 1) // step + 2))
-            region.append((start, count, step))
-        covered[tuple(slice(s, s + c * t, t) for s, c, t in region)] = True
+            region.append((start, int(rng.integers(1, (n - start - 1) // step + 2)), step))
         regions.append(region)
+    return shape, regions
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_no_region_covers_is_found(seed):
+    shape, regions = random_regions(seed)
+    covered = np.zeros(shape, bool)
+    for region in regions:
+        covered[tuple(slice(s, s + c * t, t) for s, c, t in region)] = True
     for box in uncovered(shape, regions):
         inside = tuple(slice(*b) for b in box)
         assert not covered[inside].any()

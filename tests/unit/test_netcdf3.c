@@ -9,6 +9,7 @@
 #include "format/netcdf3/netcdf3.h"
 #include "squall/netcdf.h"
 #include "squall/store.h"
+#include "store/partial.h"
 #include "support/folder.h"
 #include <fcntl.h>
 #include <string.h>
@@ -479,6 +480,64 @@ static void pages_that_somebody_holds_are_held_whole(void **state)
     assert_int_equal(sq_file_close_written(one, path, NULL) || sq_file_close_written(other, path, NULL), 0);
 }
 
+/* Which elements of a (3 × 4) regions have; the boxes that are told must be the others, each once. */
+static void check_missing(const char *path, const bool covered[12], struct squall_error *err)
+{
+    struct sq_json *missing = NULL;
+    bool seen[12];
+    memcpy(seen, covered, sizeof seen);
+    if (sq_partial_missing(context, path, &missing, err))
+        fail_msg("%s", err->message);
+    const struct sq_json *boxes = sq_json_get(missing, "a");
+    for (size_t i = 0; i < sq_json_count(boxes); i++) {
+        int64_t ends[2][2];
+        for (size_t d = 0; d < 2; d++)
+            for (size_t k = 0; k < 2; k++)
+                assert_true(sq_json_int(sq_json_at(sq_json_at(sq_json_at(boxes, i), d), k), &ends[d][k]));
+        for (int64_t y = ends[0][0]; y < ends[0][1]; y++)
+            for (int64_t x = ends[1][0]; x < ends[1][1]; x++) {
+                assert_false(seen[y * 4 + x]);
+                seen[y * 4 + x] = true;
+            }
+    }
+    for (int i = 0; i < 12; i++)
+        assert_true(seen[i]);
+    sq_json_free(missing);
+}
+
+static void what_no_region_has_is_found(void **state)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    const char *path = in_folder(*state, ".many.nc.partial"), *list = in_folder(*state, ".many.nc.partial.regions-here-1");
+    assert_int_equal(make_for_writing(path, &err), 0);
+    uint32_t random = 5;
+    for (int round = 0; round < 300; round++) {
+        bool covered[12] = {false};
+        struct sq_text lines = SQ_TEXT_INIT;
+        for (int n = round % 4; n > 0; n--) {
+            unsigned part[2][3];
+            for (unsigned d = 0; d < 2; d++) {
+                const unsigned length = d ? 4 : 3;
+                random = random * 1664525 + 1013904223;
+                part[d][0] = (random >> 8) % length;
+                part[d][2] = 1 + (random >> 16) % 3;
+                part[d][1] = 1 + (random >> 20) % ((length - part[d][0] - 1) / part[d][2] + 1);
+            }
+            for (unsigned y = 0; y < part[0][1]; y++)
+                for (unsigned x = 0; x < part[1][1]; x++)
+                    covered[(part[0][0] + y * part[0][2]) * 4 + part[1][0] + x * part[1][2]] = true;
+            sq_text_printf(&lines, "{\"variable\": \"a\", \"region\": [[%u, %u, %u], [%u, %u, %u]]}\n", part[0][0], part[0][1], part[0][2],
+                           part[1][0], part[1][1], part[1][2]);
+        }
+        sq_text_add(&lines, "nonsense\n{\"variable\": \"a\", \"region\": [[0, 9, 1], [0, 4, 1]]}\n{\"variable\": \"a\", \"region\": "
+                            "[[0, 18446744073709551615, 18446744073709551615], [-1, 0, 0]]}\n[]\n{\"variable\": \"a\", \"region\": [[0, 3, "
+                            "1], [0, 4, 1]]}");
+        file_put(list, sq_text_string(&lines));
+        sq_text_done(&lines);
+        check_missing(path, covered, &err);
+    }
+}
+
 static void every_failed_allocation_of_an_opening_is_an_error(void **state)
 {
     struct maker m = {0};
@@ -515,6 +574,7 @@ int main(void)
         cmocka_unit_test(regions_in_any_strides_land_where_they_belong),
         cmocka_unit_test(every_failed_allocation_of_a_header_leaves_no_file),
         cmocka_unit_test(pages_that_somebody_holds_are_held_whole),
+        cmocka_unit_test(what_no_region_has_is_found),
         cmocka_unit_test(every_failed_allocation_of_an_opening_is_an_error),
     };
     return cmocka_run_group_tests_name("netcdf3", tests, set_up, tear_down);

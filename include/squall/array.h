@@ -60,9 +60,10 @@ typedef struct squall_array squall_array; /* belongs to its dataset; NULL-safe *
 struct squall_array_info {
     const char *name; /* path within the dataset, "t2m" or "group/t2m" */
     enum squall_type type;
-    const char *type_name;  /* the source's own where it says more: "<U5"; of data that cannot be read "numpy.datetime64[ms]" */
-    const char *numpy_type; /* what an element in memory is to numpy: "<f4", "<M8[10ms]", "|S5", "[('a', '<i4'), ('b', '|V3')]"; "O" */
-    size_t element_bytes;   /* of one element in memory */
+    const char *type_name;     /* the source's own where it says more: "<U5"; of data that cannot be read "numpy.datetime64[ms]" */
+    const char *numpy_type;    /* what an element in memory is to numpy: "<f4", "<M8[10ms]", "|S5", "[('a', '<i4'), ('b', '|V3')]"; "O" */
+    const char *sequence_type; /* of SQUALL_BYTES that are sequences: what each of their elements is to numpy, "<f4"; NULL: just bytes */
+    size_t element_bytes;      /* of one element in memory */
     unsigned rank;
     const uint64_t *shape;
     const uint64_t *chunks;  /* of a rectilinear grid: the longest along each dimension */

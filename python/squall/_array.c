@@ -12,6 +12,7 @@ static void dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF((PyObject *)array_of(self)->owner);
     Py_XDECREF(array_of(self)->dtype);
+    Py_XDECREF(array_of(self)->sequence_dtype);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
@@ -61,14 +62,24 @@ static PyObject *text_or_none(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
 }
 
-PyObject *sq_py_array_dtype(struct sq_py_array *a)
+static PyObject *look_up_dtype(PyObject **kept, const char *text)
 {
-    if (!a->dtype) {
-        PyObject *name = text_or_none(a->info.numpy_type);
-        a->dtype = name ? PyObject_CallFunctionObjArgs(sq_py.dtype_of, name, NULL) : NULL;
+    if (!*kept) {
+        PyObject *name = text_or_none(text);
+        *kept = name ? PyObject_CallFunctionObjArgs(sq_py.dtype_of, name, NULL) : NULL;
         Py_XDECREF(name);
     }
-    return a->dtype;
+    return *kept;
+}
+
+PyObject *sq_py_array_dtype(struct sq_py_array *a)
+{
+    return look_up_dtype(&a->dtype, a->info.numpy_type);
+}
+
+PyObject *sq_py_sequence_dtype(struct sq_py_array *a)
+{
+    return look_up_dtype(&a->sequence_dtype, a->info.sequence_type);
 }
 
 static PyObject *get_dtype(PyObject *self, void *unused)

@@ -61,23 +61,37 @@ bool sq_py_holds_objects(const struct sq_py_array *a)
     return a->info.type == SQUALL_STRING || a->info.type == SQUALL_BYTES;
 }
 
-static PyObject *object_at(enum squall_type type, const void *element)
+/* A sequence as a numpy array of its own. */
+static PyObject *sequence_at(struct sq_py_array *a, const struct squall_bytes *bytes)
+{
+    PyObject *dtype = sq_py_sequence_dtype(a);
+    PyObject *size = dtype ? PyObject_GetAttrString(dtype, "itemsize") : NULL;
+    const Py_ssize_t one = size ? PyLong_AsSsize_t(size) : 0;
+    PyObject *memory = one > 0 ? PyByteArray_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size_bytes) : NULL;
+    PyObject *array =
+        memory ? PyObject_CallFunction(sq_py.numpy_ndarray, "(n)OO", (Py_ssize_t)bytes->size_bytes / one, dtype, memory) : NULL;
+    Py_XDECREF(size);
+    Py_XDECREF(memory);
+    return array;
+}
+
+static PyObject *object_at(struct sq_py_array *a, const void *element)
 {
     const struct squall_bytes *bytes = element;
-    if (type == SQUALL_STRING)
+    if (a->info.type == SQUALL_STRING)
         return PyUnicode_DecodeUTF8(bytes->data, (Py_ssize_t)bytes->size_bytes, "surrogateescape");
-    return PyBytes_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size_bytes);
+    return a->info.sequence_type ? sequence_at(a, bytes) : PyBytes_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size_bytes);
 }
 
 /* Put the elements, packed, as Python objects into memory that holds such; the elements are freed in any case. */
-static int put_objects(const struct sq_py_array *a, const struct sq_py_box *box, const char *elements, Py_ssize_t count, char *dst,
+static int put_objects(struct sq_py_array *a, const struct sq_py_box *box, const char *elements, Py_ssize_t count, char *dst,
                        const Py_ssize_t *strides)
 {
     Py_ssize_t at[SQUALL_RANK_MAX] = {0};
     bool failed = false;
     for (Py_ssize_t i = 0; i < count; i++) {
         const char *element = elements + (size_t)i * a->info.element_bytes;
-        PyObject *object = failed ? NULL : object_at(a->info.type, element), **place = (PyObject **)(void *)dst;
+        PyObject *object = failed ? NULL : object_at(a, element), **place = (PyObject **)(void *)dst;
         free(((const struct squall_bytes *)(const void *)element)->data);
         failed = !object;
         if (object) {

@@ -52,7 +52,7 @@ struct sq_py_array {
     PyObject_HEAD struct sq_py_dataset *owner;
     squall_array *array;
     struct squall_array_info info;
-    PyObject *dtype; /* numpy.dtype, looked up at the first use; else NULL */
+    PyObject *dtype, *sequence_dtype; /* numpy.dtype, looked up at the first use; else NULL */
 };
 
 extern unsigned sq_py_process; /* another one in a child than in its parent */
@@ -144,5 +144,6 @@ PyObject *sq_py_write_batch(PyObject *self, PyObject *args);
 PyObject *sq_py_dataset_from_document(PyObject *module, PyObject *args);
 /* Borrowed; NULL with the exception set. */
 PyObject *sq_py_array_dtype(struct sq_py_array *a);
+PyObject *sq_py_sequence_dtype(struct sq_py_array *a); /* of what a sequence holds, where an element is one */
 
 #endif

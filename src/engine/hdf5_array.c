@@ -442,6 +442,7 @@ static void describe(struct hdf5_array *h)
     info->type = info->unsupported ? SQUALL_RAW : h->elements.dtype.type;
     info->type_name = h->elements.type_name ? h->elements.type_name : "unknown";
     info->numpy_type = h->elements.numpy_type ? h->elements.numpy_type : "|V";
+    info->sequence_type = h->elements.sequence_type;
     info->element_bytes = info->unsupported ? 1 : h->elements.dtype.element_bytes;
     info->shape = h->shape;
     info->chunks = h->chunks;

@@ -181,8 +181,21 @@ static size_t sequence_bytes(const struct sq_hdf5_reader *r)
     return 2 * sizeof(uint32_t) + r->file->offset_bytes;
 }
 
+/* The text in r's memory. */
+static int keep_text(struct sq_hdf5_reader *r, const struct sq_text *text, const char **ret, struct squall_error *err)
+{
+    char *copy;
+    if (text->failed)
+        return sq_error_memory(err, text->length);
+    SQ_TRY(SQ_HDF5_ROOM(r, &copy, text->length + 1, err));
+    memcpy(copy, sq_text_string(text), text->length + 1);
+    *ret = copy;
+    return 0;
+}
+
 static int make_variable(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, struct squall_error *err)
 {
+    SQ_CLEANUP_TEXT struct sq_text numpy = SQ_TEXT_INIT;
     const struct sq_hdf5_type *t = e->type;
     e->dtype = sq_dtype_of(SQUALL_STRING);
     const size_t least = t->class == SQ_HDF5_REFERENCE ? r->file->offset_bytes : sequence_bytes(r);
@@ -197,20 +210,10 @@ static int make_variable(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, s
     SQ_TRY(sq_hdf5_elements_make(r, t->base, sequence, err));
     if (sq_type_is_variable(sequence->dtype.type))
         return sq_error(err, SQUALL_EUNSUPPORTED, "sequences of elements of variable length");
+    SQ_TRY(sq_hdf5_type_numpy(t->base, &numpy, err));
+    SQ_TRY(keep_text(r, &numpy, &e->sequence_type, err));
     e->dtype = sq_dtype_of(SQUALL_BYTES);
     e->sequence = sequence;
-    return 0;
-}
-
-/* The text in r's memory. */
-static int keep_text(struct sq_hdf5_reader *r, const struct sq_text *text, const char **ret, struct squall_error *err)
-{
-    char *copy;
-    if (text->failed)
-        return sq_error_memory(err, text->length);
-    SQ_TRY(SQ_HDF5_ROOM(r, &copy, text->length + 1, err));
-    memcpy(copy, sq_text_string(text), text->length + 1);
-    *ret = copy;
     return 0;
 }
 

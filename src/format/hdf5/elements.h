@@ -23,6 +23,7 @@ struct sq_hdf5_elements {
     const struct sq_hdf5_move *moves; /* else, of fixed size: how each is made */
     size_t move_count;
     const struct sq_hdf5_elements *sequence; /* of variable length: what elements hold; NULL: texts or paths */
+    const char *sequence_type;               /* numpy's, of these */
     const struct sq_hdf5_type *type;
 };
 

@@ -404,22 +404,36 @@ static int list_arrays(struct listing *l, squall_dataset *ds, const char *path)
     return whole ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* What begins as zip files or NetCDF-3 files do; what is in it, the library finds out. */
-static bool is_file_of_arrays(const char *path)
+/* Does the file begin as zip files or NetCDF-3 files do, or HDF5 files (also behind 512, 1024, … bytes of a user's)? */
+static bool begins_as_arrays(FILE *file, off_t size_bytes)
 {
     static const char BEGINNINGS[][5] = {"PK\3\4", "CDF\1", "CDF\2", "CDF\5"};
-    char bytes[4];
+    enum { SIGNATURE_BYTES = 8, FIRST_BLOCK_BYTES = 512 };
+    char bytes[SIGNATURE_BYTES];
+    for (off_t at = 0; at < size_bytes; at = at ? 2 * at : FIRST_BLOCK_BYTES) {
+        if (fseeko(file, at, SEEK_SET) || fread(bytes, 1, sizeof bytes, file) != sizeof bytes)
+            return false;
+        if (!memcmp(bytes, "\x89HDF\r\n\x1a\n", SIGNATURE_BYTES))
+            return true;
+        for (size_t i = 0; at == 0 && i < sizeof BEGINNINGS / sizeof *BEGINNINGS; i++)
+            if (!memcmp(bytes, BEGINNINGS[i], 4))
+                return true;
+    }
+    return false;
+}
+
+/* What is in it, the library finds out. */
+static bool is_file_of_arrays(const char *path)
+{
     struct stat s;
     FILE *file = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
-    bool known = false, read = file && fread(bytes, 1, sizeof bytes, file) == sizeof bytes;
-    for (size_t i = 0; read && i < sizeof BEGINNINGS / sizeof *BEGINNINGS; i++)
-        known = known || !memcmp(bytes, BEGINNINGS[i], sizeof bytes);
+    const bool known = file && begins_as_arrays(file, s.st_size);
     if (file)
         fclose(file);
     return known;
 }
 
-/* Is this path a dataset of arrays, a Zarr store or a NetCDF file? Then the rows are arrays. */
+/* Is this path a dataset of arrays, a Zarr store, an HDF5 or a NetCDF file? Then the rows are arrays. */
 static bool holds_arrays(const char *path)
 {
     char probe[4096];

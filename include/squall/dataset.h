@@ -1,4 +1,4 @@
-/* A dataset: arrays with their attributes, whatever the format: a Zarr store in a folder or zip file, a NetCDF-3 or GRIB file, or many GRIB files as one. */
+/* A dataset: arrays with their attributes, whatever the format: a Zarr store in a folder or zip file, an HDF5, NetCDF or GRIB file, or many GRIB files as one. */
 #ifndef SQUALL_DATASET_H
 #define SQUALL_DATASET_H
 
@@ -12,7 +12,7 @@ extern "C" {
 typedef struct squall_dataset squall_dataset;
 
 struct squall_dataset_info {
-    const char *format;          /* "zarr v3", "zarr v2", "netcdf3 (CDF-1)" (or 2, 5), "grib" */
+    const char *format;          /* "zarr v3", "zarr v2", "hdf5", "netcdf3 (CDF-1)" (or 2, 5), "grib" */
     const char *attributes;      /* a JSON object */
     const char *attribute_types; /* as of squall_array_info */
     int is_array;                /* the path is one array, not a group of them */

@@ -69,7 +69,7 @@ class Group(Mapping):
     .arrays, .groups   the members of either kind, mappings
     .problems          what could not be read, a line each (of the whole dataset)
     .path, .name       of the dataset; within the dataset, "" for its root
-    .format            "zarr v3", "zarr v2", "netcdf3 (CDF-5)", "grib"
+    .format            "zarr v3", "zarr v2", "hdf5", "netcdf3 (CDF-5)", "grib"
     """
 
     __slots__ = ("__weakref__", "_attrs", "_name", "_tree")

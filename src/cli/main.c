@@ -10,7 +10,7 @@ enum { ANY_NUMBER = 1 << 30 };
 
 const struct command commands[] = {
     {"info", "PATH", 1, 1, "what a file or store is: dimensions, variables, grid, attributes",
-     "Opens a Zarr store (also in a zip file), a NetCDF-3 or GRIB file, or a folder of GRIB files as one\n"
+     "Opens a Zarr store (also in a zip file), an HDF5, NetCDF or GRIB file, or a folder of GRIB files as one\n"
      "dataset, and prints its structure; of the data only coordinates are read. A grid (of GRIB, or\n"
      "of a store made of it): its type, rows x columns, its CRS where that is known;\n"
      "each axis: first and last coordinate, and their spacing where it is even. With\n"
@@ -18,7 +18,7 @@ const struct command commands[] = {
      "has them whole.",
      NULL, run_info},
     {"ls", "PATH...", 1, ANY_NUMBER, "a line per array, or per GRIB field",
-     "Lists the fields of GRIB files, or the arrays of a Zarr store or NetCDF-3 file. On a terminal a line with the columns' names comes "
+     "Lists the fields of GRIB files, or the arrays of a Zarr store, HDF5 or NetCDF file. On a terminal a line with the columns' names comes "
      "first.\n"
      "Keys for -w and -p: number offset size shortName name paramId units cfName typeOfLevel level stepType step date\n"
      "member centre edition packing bits grid points path reason.\n"

@@ -331,6 +331,23 @@ def test_shared_messages_and_committed_types(tree, tmp_path, version, as_list):
     check_file(found, path)
 
 
+@pytest.mark.parametrize("count", [10, 300, 3000])
+def test_links_in_heaps_that_went_through_filters(tree, tmp_path, count):
+    path = tmp_path / "f.h5"
+    names = [f"member {i}" for i in range(count)] + ["long " * 2000]  # the last a huge object of the heap
+    with h5py.File(path, "w", libver="latest") as file:
+        create = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
+        assert library().H5Pset_deflate(ctypes.c_int64(create.id), 6) >= 0
+        group = h5py.Group(h5py.h5g.create(file.id, b"g", gcpl=create))
+        for name in names:
+            group[name] = h5py.SoftLink("/d")
+        file["d"] = 1
+    assert b"member 1" not in path.read_bytes()
+    found = tree(path)
+    assert found["problems"] == []
+    assert sorted(found["datasets"]) == sorted(["d", *(f"g/{name}" for name in names)])
+
+
 @pytest.mark.parametrize("kind", ["NETCDF4", "NETCDF4_CLASSIC"])
 def test_files_of_netcdf4_keep_the_order_of_variables_and_attributes(tree, tmp_path, kind):
     path = tmp_path / "n.nc"

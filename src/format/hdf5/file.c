@@ -109,6 +109,7 @@ void sq_hdf5_reader_done(struct sq_hdf5_reader *r)
     sq_hdf5_table_done(&r->windows);
     sq_hdf5_table_done(&r->collections);
     sq_hdf5_table_done(&r->checked);
+    sq_hdf5_table_done(&r->decoded);
     sq_arena_free(r->memory);
     *r = (struct sq_hdf5_reader){0};
 }

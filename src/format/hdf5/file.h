@@ -55,6 +55,7 @@ struct sq_hdf5_reader {
     struct sq_hdf5_table windows;       /* what was read of the file, by block */
     struct sq_hdf5_table collections;   /* global heap collections, by address */
     struct sq_hdf5_table checked;       /* blocks whose checksum was found to hold, by address */
+    struct sq_hdf5_table decoded;       /* blocks that had gone through filters, by address */
     struct sq_hdf5_heap **shared_heaps; /* of the file's shared messages, as its table has them; NULL: not opened yet */
 };
 

@@ -5,6 +5,7 @@
 #include "format/hdf5/heap.h"
 #include "base/checked.h"
 #include "format/hdf5/btree.h"
+#include "format/hdf5/pipeline.h"
 #include <string.h>
 
 /* ---- local heaps (III.D) ---- */
@@ -142,16 +143,25 @@ int sq_hdf5_sequence_get(struct sq_hdf5_reader *r, const uint8_t *stored, size_t
 enum { TYPE_MANAGED, TYPE_HUGE, TYPE_TINY };
 enum { FLAG_CHECKSUMS = 1 << 1, SIGNATURE_BYTES = 4, CHECKSUM_BYTES = 4, HEIGHT_LIMIT = 64 };
 
+struct block {
+    uint64_t address;
+    uint64_t offset; /* in the heap */
+    uint64_t size_bytes;
+    uint64_t stored_bytes; /* of one that went through filters, and which of those it did not go through */
+    uint32_t skip_mask;
+};
+
 struct sq_hdf5_heap {
     uint64_t address;
     uint16_t id_bytes;
-    bool is_filtered, has_checksums;
+    bool has_checksums;
+    struct sq_hdf5_pipeline filters;                /* of blocks that hold objects, and of huge objects */
     uint64_t huge_tree;                             /* B-tree that says where huge objects are */
     unsigned width;                                 /* blocks a row */
     uint64_t first_block_bytes, direct_limit_bytes; /* of a block of the first row; of the largest that hold objects */
     uint64_t size_limit_bytes;                      /* of objects in blocks */
     unsigned space_bits;                            /* of offsets in the heap */
-    uint64_t root;
+    struct block root;
     unsigned root_rows; /* of the block that leads to others; 0: the root is one that holds objects */
 };
 
@@ -174,7 +184,7 @@ static bool is_power_of_2(uint64_t value)
 static int parse_heap(const struct sq_hdf5_file *f, struct sq_cursor *c, struct sq_hdf5_heap *heap, struct squall_error *err)
 {
     heap->id_bytes = sq_u16le(c);
-    heap->is_filtered = sq_u16le(c) != 0;
+    sq_u16le(c);
     heap->has_checksums = sq_u8(c) & FLAG_CHECKSUMS;
     heap->size_limit_bytes = sq_u32le(c);
     sq_hdf5_take_length(c, f); /* the next huge object's id */
@@ -185,7 +195,7 @@ static int parse_heap(const struct sq_hdf5_file *f, struct sq_cursor *c, struct 
     heap->direct_limit_bytes = sq_hdf5_take_length(c, f);
     heap->space_bits = sq_u16le(c);
     sq_u16le(c);
-    heap->root = sq_hdf5_take_address(c, f);
+    heap->root = (struct block){.address = sq_hdf5_take_address(c, f), .size_bytes = heap->first_block_bytes};
     heap->root_rows = sq_u16le(c);
     const bool good = is_power_of_2(heap->width) && is_power_of_2(heap->first_block_bytes) && is_power_of_2(heap->direct_limit_bytes) &&
                       heap->first_block_bytes <= heap->direct_limit_bytes && heap->direct_limit_bytes <= UINT32_MAX &&
@@ -214,21 +224,23 @@ int sq_hdf5_heap_open(struct sq_hdf5_reader *r, uint64_t address, struct sq_hdf5
         return SQ_HDF5_DAMAGED(f, address, err, "the checksum of a fractal heap does not hold");
     struct sq_cursor c = sq_cursor(bytes + 5, size_bytes - 5);
     SQ_TRY(parse_heap(f, &c, heap, err));
+    if (filter_bytes) {
+        heap->root.stored_bytes = sq_hdf5_take_length(&c, f);
+        heap->root.skip_mask = sq_u32le(&c);
+        const struct sq_hdf5_bytes message = {c.next, filter_bytes, address};
+        SQ_TRY(sq_hdf5_pipeline_parse(r, &message, &heap->filters, err));
+    }
     *ret = heap;
     return 0;
 }
 
 /*
- * Look at a block whole, the first time, and see whether it is what it should be. Its checksum (at 0: there is none) is that of what is before, where it
- * lies at the end; else of the block with zeros in its place.
+ * Is a block what it should be? Its checksum (at 0: there is none) is that of what is before, where it lies at the end; else of the block with zeros in
+ * its place.
  */
-static int check_block(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, uint64_t address, const char *signature, size_t block_bytes,
-                       size_t checksum_at, struct squall_error *err)
+static int check_bytes(struct sq_hdf5_reader *r, const struct sq_hdf5_heap *heap, uint64_t address, const char *signature,
+                       const uint8_t *bytes, size_t block_bytes, size_t checksum_at, struct squall_error *err)
 {
-    const uint8_t *bytes;
-    if (sq_hdf5_table_get(&r->checked, address) == heap)
-        return 0;
-    SQ_TRY(sq_hdf5_view(r, address, block_bytes, &bytes, err));
     if (block_bytes < SIGNATURE_BYTES + 1 || memcmp(bytes, signature, SIGNATURE_BYTES) != 0 || bytes[4] != 0)
         return SQ_HDF5_DAMAGED(r->file, address, err, "no block of the fractal heap at byte %llu",
                                (unsigned long long)(r->file->base + heap->address));
@@ -241,7 +253,66 @@ static int check_block(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, uint
         if (!sq_hdf5_checksum_is(copy, summed, bytes + checksum_at))
             return SQ_HDF5_DAMAGED(r->file, address, err, "the checksum of a fractal heap's block does not hold");
     }
+    return 0;
+}
+
+/* Look at a block whole, the first time. */
+static int check_block(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, uint64_t address, const char *signature, size_t block_bytes,
+                       size_t checksum_at, struct squall_error *err)
+{
+    const uint8_t *bytes;
+    if (sq_hdf5_table_get(&r->checked, address) == heap)
+        return 0;
+    SQ_TRY(sq_hdf5_view(r, address, block_bytes, &bytes, err));
+    SQ_TRY(check_bytes(r, heap, address, signature, bytes, block_bytes, checksum_at, err));
     return sq_hdf5_table_put(&r->checked, address, heap, err);
+}
+
+/* What stored_bytes at an address were before they went through the heap's filters. */
+static int undo_filters(struct sq_hdf5_reader *r, const struct sq_hdf5_heap *heap, uint64_t address, uint64_t stored_bytes,
+                        uint32_t skip_mask, uint64_t size_bytes, const uint8_t **ret, struct squall_error *err)
+{
+    const struct sq_codec_chunk chunk = {.dtype = {SQUALL_RAW, 1, 1}, .rank = 1, .shape = &size_bytes};
+    const uint8_t *stored;
+    uint8_t *bytes;
+    struct sq_codec_chain *chain;
+    if (stored_bytes > r->file->end || size_bytes == 0)
+        return SQ_HDF5_DAMAGED(r->file, address, err, "%llu bytes of a fractal heap that %llu are stored for",
+                               (unsigned long long)size_bytes, (unsigned long long)stored_bytes);
+    SQ_TRY(sq_hdf5_view(r, address, (size_t)stored_bytes, &stored, err));
+    SQ_TRY(SQ_HDF5_ROOM(r, &bytes, (size_t)size_bytes, err));
+    SQ_TRY(sq_codec_chain_bind_hdf5(heap->filters.filters, heap->filters.count, &chunk, &chain, err));
+    struct sq_codec_scratch *scratch = sq_codec_scratch_new();
+    int status = scratch
+                     ? sq_codec_decode_masked(chain, scratch, 1, skip_mask, stored, (size_t)stored_bytes, bytes, (size_t)size_bytes, err)
+                     : sq_error_memory(err, (size_t)size_bytes);
+    sq_codec_scratch_free(scratch);
+    sq_codec_chain_free(chain);
+    if (status)
+        return sq_hdf5_error_at(r->file, address, status, err);
+    *ret = bytes;
+    return 0;
+}
+
+/* A block that was read and went through filters backwards. */
+struct decoded {
+    const struct sq_hdf5_heap *heap;
+    const uint8_t *bytes;
+};
+
+static int decode_block(struct sq_hdf5_reader *r, const struct sq_hdf5_heap *heap, const struct block *block, size_t checksum_at,
+                        const uint8_t **ret, struct squall_error *err)
+{
+    struct decoded *found = sq_hdf5_table_get(&r->decoded, block->address);
+    if (!found || found->heap != heap) {
+        SQ_TRY(SQ_HDF5_ROOM(r, &found, 1, err));
+        found->heap = heap;
+        SQ_TRY(undo_filters(r, heap, block->address, block->stored_bytes, block->skip_mask, block->size_bytes, &found->bytes, err));
+        SQ_TRY(check_bytes(r, heap, block->address, "FHDB", found->bytes, (size_t)block->size_bytes, checksum_at, err));
+        SQ_TRY(sq_hdf5_table_put(&r->decoded, block->address, found, err));
+    }
+    *ret = found->bytes;
+    return 0;
 }
 
 /* Where a block lies in its heap, and which row of a table it is in: rows 0 and 1 have blocks of the first size, each further row ones of twice the size. */
@@ -262,34 +333,41 @@ static struct place place_of(const struct sq_hdf5_heap *heap, uint64_t offset)
     return p;
 }
 
-struct block {
-    uint64_t address;
-    uint64_t offset; /* in the heap */
-    uint64_t size_bytes;
-};
-
 /* From a block that leads to others to the one with this offset. *block: the former, then the latter; *rows: 0 where that holds objects. */
 static int descend(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, uint64_t offset, struct block *block, unsigned *rows,
                    struct squall_error *err)
 {
     const struct sq_hdf5_file *f = r->file;
     const unsigned direct_rows = log2_of(heap->direct_limit_bytes / heap->first_block_bytes) + 2;
-    const size_t prefix_bytes = 5u + f->offset_bytes + (heap->space_bits + 7) / 8, entries = (size_t)*rows * heap->width;
+    const size_t prefix_bytes = 5u + f->offset_bytes + (heap->space_bits + 7) / 8;
+    const size_t direct_bytes = f->offset_bytes + (heap->filters.count ? f->length_bytes + 4u : 0); /* of an entry */
     const struct place p = place_of(heap, offset - block->offset);
+    const size_t entry = (size_t)p.row * heap->width + p.column, entries = (size_t)*rows * heap->width;
+    const size_t direct_entries = (size_t)(*rows < direct_rows ? *rows : direct_rows) * heap->width;
     const uint8_t *bytes;
     if (p.row >= *rows || entries > f->end)
         return SQ_HDF5_DAMAGED(f, block->address, err, "this block of a fractal heap does not reach to offset %llu",
                                (unsigned long long)offset);
-    const size_t block_bytes = prefix_bytes + entries * f->offset_bytes + CHECKSUM_BYTES;
+    const size_t at = prefix_bytes + (entry < direct_entries ? entry * direct_bytes
+                                                             : direct_entries * direct_bytes + (entry - direct_entries) * f->offset_bytes);
+    const size_t block_bytes = prefix_bytes + direct_entries * direct_bytes + (entries - direct_entries) * f->offset_bytes + CHECKSUM_BYTES;
     SQ_TRY(check_block(r, heap, block->address, "FHIB", block_bytes, block_bytes - CHECKSUM_BYTES, err));
-    SQ_TRY(sq_hdf5_view(r, block->address + prefix_bytes + ((size_t)p.row * heap->width + p.column) * f->offset_bytes, f->offset_bytes,
-                        &bytes, err));
-    struct sq_cursor c = sq_cursor(bytes, f->offset_bytes);
-    *block = (struct block){sq_hdf5_take_address(&c, f), block->offset + p.block_offset, p.block_bytes};
+    const size_t entry_bytes = entry < direct_entries ? direct_bytes : f->offset_bytes;
+    SQ_TRY(sq_hdf5_view(r, block->address + at, entry_bytes, &bytes, err));
+    struct sq_cursor c = sq_cursor(bytes, entry_bytes);
+    *block = (struct block){.address = sq_hdf5_take_address(&c, f), .offset = block->offset + p.block_offset, .size_bytes = p.block_bytes};
+    if (p.row < direct_rows) {
+        *rows = 0;
+        if (heap->filters.count) {
+            block->stored_bytes = sq_hdf5_take_length(&c, f);
+            block->skip_mask = sq_u32le(&c);
+        }
+        return 0;
+    }
     const uint64_t row_bytes = heap->width * heap->first_block_bytes;
-    if (p.row >= direct_rows && p.block_bytes < row_bytes)
+    if (p.block_bytes < row_bytes)
         return SQ_HDF5_DAMAGED(f, block->address, err, "a block of a fractal heap that is smaller than a row of it");
-    *rows = p.row < direct_rows ? 0 : log2_of(p.block_bytes / row_bytes) + 1;
+    *rows = log2_of(p.block_bytes / row_bytes) + 1;
     return 0;
 }
 
@@ -300,7 +378,7 @@ static int get_managed(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, stru
     const unsigned offset_bytes = (heap->space_bits + 7) / 8, most = bytes_for(heap->direct_limit_bytes);
     const unsigned of_objects = bytes_for(heap->size_limit_bytes);
     const uint64_t offset = sq_uint_le(id, offset_bytes), size = sq_uint_le(id, most < of_objects ? most : of_objects);
-    struct block block = {heap->root, 0, heap->first_block_bytes};
+    struct block block = heap->root;
     if (sq_cursor_failed(id))
         return SQ_HDF5_DAMAGED(f, heap->address, err, "an id of a fractal heap that is too short");
     for (unsigned rows = heap->root_rows, height = 0; rows; height++) {
@@ -312,27 +390,45 @@ static int get_managed(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, stru
     if (within < header || within > block.size_bytes || size > block.size_bytes - within || block.size_bytes > heap->direct_limit_bytes)
         return SQ_HDF5_DAMAGED(f, block.address, err, "object %llu of a fractal heap does not lie within this block",
                                (unsigned long long)offset);
-    SQ_TRY(check_block(r, heap, block.address, "FHDB", (size_t)block.size_bytes, heap->has_checksums ? (size_t)header : 0, err));
+    const size_t checksum_at = heap->has_checksums ? (size_t)header : 0;
     *ret_size = (size_t)size;
+    if (heap->filters.count) {
+        SQ_TRY(decode_block(r, heap, &block, checksum_at, ret, err));
+        *ret += within;
+        return 0;
+    }
+    SQ_TRY(check_block(r, heap, block.address, "FHDB", (size_t)block.size_bytes, checksum_at, err));
     return sq_hdf5_view(r, block.address + within, (size_t)size, ret, err);
 }
 
-/* A huge object's record in the B-tree, found by its number. */
+/* Where a huge object lies; with filters, what they made of it. */
 struct huge {
     const struct sq_hdf5_file *file;
-    uint64_t number, address, size_bytes;
+    bool is_filtered;
+    uint64_t number; /* by which the B-tree has it */
+    uint64_t address, stored_bytes, size_bytes;
+    uint32_t skip_mask;
     bool is_found;
 };
 
+static void take_huge(struct sq_cursor *c, struct huge *h)
+{
+    h->address = sq_hdf5_take_address(c, h->file);
+    h->stored_bytes = h->size_bytes = sq_hdf5_take_length(c, h->file);
+    if (h->is_filtered) {
+        h->skip_mask = sq_u32le(c);
+        h->size_bytes = sq_hdf5_take_length(c, h->file);
+    }
+}
+
 static int visit_huge(void *user, const uint8_t *record, size_t size_bytes, struct squall_error *err)
 {
-    struct huge *h = user;
+    struct huge *h = user, one = *h;
     struct sq_cursor c = sq_cursor(record, size_bytes);
-    const uint64_t address = sq_hdf5_take_address(&c, h->file), size = sq_hdf5_take_length(&c, h->file);
     (void)err;
+    take_huge(&c, &one);
     if (sq_hdf5_take_length(&c, h->file) == h->number && !sq_cursor_failed(&c)) {
-        h->address = address;
-        h->size_bytes = size;
+        *h = one;
         h->is_found = true;
     }
     return 0;
@@ -341,22 +437,25 @@ static int visit_huge(void *user, const uint8_t *record, size_t size_bytes, stru
 static int get_huge(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, struct sq_cursor *id, const uint8_t **ret, size_t *ret_size,
                     struct squall_error *err)
 {
-    enum { HUGE_BY_NUMBER = 1 };
+    enum { BY_NUMBER = 1, BY_NUMBER_FILTERED = 2 };
     const struct sq_hdf5_file *f = r->file;
-    const size_t left = sq_cursor_left(id);
-    struct huge huge = {.file = f};
-    if (left >= (size_t)f->offset_bytes + f->length_bytes) {
-        huge.address = sq_hdf5_take_address(id, f);
-        huge.size_bytes = sq_hdf5_take_length(id, f);
+    struct huge huge = {.file = f, .is_filtered = heap->filters.count > 0};
+    const size_t left = sq_cursor_left(id),
+                 direct_bytes = f->offset_bytes + f->length_bytes + (huge.is_filtered ? 4u + f->length_bytes : 0);
+    if (left >= direct_bytes) {
+        take_huge(id, &huge);
     } else {
         huge.number = sq_uint_le(id, left < f->length_bytes ? (unsigned)left : f->length_bytes);
-        SQ_TRY(sq_hdf5_btree_walk(r, heap->huge_tree, HUGE_BY_NUMBER, f->offset_bytes + 2u * f->length_bytes, visit_huge, &huge, err));
+        SQ_TRY(sq_hdf5_btree_walk(r, heap->huge_tree, huge.is_filtered ? BY_NUMBER_FILTERED : BY_NUMBER, direct_bytes + f->length_bytes,
+                                  visit_huge, &huge, err));
         if (!huge.is_found)
             return SQ_HDF5_DAMAGED(f, heap->address, err, "no huge object %llu in this fractal heap", (unsigned long long)huge.number);
     }
-    if (huge.size_bytes > f->end)
+    if (huge.stored_bytes > f->end || huge.size_bytes > SIZE_MAX)
         return SQ_HDF5_DAMAGED(f, heap->address, err, "an object of more bytes than the file has");
     *ret_size = (size_t)huge.size_bytes;
+    if (huge.is_filtered)
+        return undo_filters(r, heap, huge.address, huge.stored_bytes, huge.skip_mask, huge.size_bytes, ret, err);
     return sq_hdf5_view(r, huge.address, (size_t)huge.size_bytes, ret, err);
 }
 
@@ -383,8 +482,6 @@ int sq_hdf5_heap_get(struct sq_hdf5_reader *r, struct sq_hdf5_heap *heap, const 
     const unsigned first = sq_u8(&c), version = first >> 6, type = first >> 4 & 3;
     if (sq_cursor_failed(&c) || version != 0 || type > TYPE_TINY)
         return SQ_HDF5_DAMAGED(r->file, heap->address, err, "an id of a fractal heap with a first byte of %u", first);
-    if (heap->is_filtered && type != TYPE_TINY)
-        return SQ_HDF5_UNSUPPORTED(r->file, heap->address, err, "a fractal heap with filters");
     if (type == TYPE_TINY)
         return get_tiny(r->file, heap, first, &c, ret, ret_size, err);
     return type == TYPE_HUGE ? get_huge(r, heap, &c, ret, ret_size, err) : get_managed(r, heap, &c, ret, ret_size, err);

@@ -1,9 +1,12 @@
 /*
  * HDF5 files: their tree, with all attributes. Checksums hold here whatever the bytes are (meson.build), else nearly no change would come past them. What is
- * told keeps to its promises: paths that lead down, shapes within int64, values within the file's bytes, problems that name the file.
+ * told keeps to its promises: paths that lead down, shapes within int64, values within the file's bytes, problems that name the file. NetCDF's
+ * conventions give every dimension a name, and lengths that can be.
  */
+#include "base/checked.h"
 #include "base/memory.h"
 #include "format/hdf5/attribute_json.h"
+#include "format/hdf5/netcdf4.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +77,32 @@ static void check_tree(struct sq_hdf5_tree *tree)
         require(!strncmp(tree->problems[i], "x.h5: ", 6) && sq_text_is_visible(tree->problems[i]));
 }
 
+static void check_variable(const struct sq_netcdf4_variable *v)
+{
+    const struct sq_hdf5_space *space = &v->dataset->space;
+    uint64_t elements = 1;
+    check_name(v->name);
+    for (unsigned d = 0; d < space->rank; d++) {
+        require(v->dims[d][0] && sq_text_is_visible(v->dims[d]) && !strchr(v->dims[d], '/') && v->shape[d] >= space->shape[d]);
+        require(sq_mul_u64(elements, v->shape[d], &elements) && elements <= INT64_MAX);
+    }
+}
+
+/* The same as NetCDF has it; the tree is less of its bookkeeping afterwards. */
+static void check_conventions(struct sq_hdf5_tree *tree)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct sq_netcdf4 shown;
+    int status = sq_netcdf4_read(tree, &shown, &err);
+    if (status) {
+        check_status(status, &err);
+        return;
+    }
+    require(shown.variable_count <= tree->dataset_count);
+    for (size_t i = 0; i < shown.variable_count; i++)
+        check_variable(&shown.variables[i]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
@@ -92,6 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_status(status, &err);
     } else {
         check_tree(&tree);
+        check_conventions(&tree);
         sq_hdf5_tree_done(&tree);
     }
     sq_hdf5_file_close(file);

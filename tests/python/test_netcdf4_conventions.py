@@ -267,6 +267,21 @@ def test_scales_of_all_kinds(tmp_path):
     assert list(file["flat"].attrs) == ["note"]
 
 
+def test_more_elements_than_there_can_be(tmp_path):
+    """An unlimited dimension of 2^40 twice: the variable stays as long as its dataset."""
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as f:
+        f.create_dataset("t", (1 << 40,), "i1", maxshape=(None,)).make_scale()
+        for name, rank in [("v", 1), ("w", 2)]:
+            f.create_dataset(name, (2,) * rank, "i2", maxshape=(None,) * rank)
+            for dim in f[name].dims:
+                dim.attach_scale(f["t"])
+    file = squall.open(path)
+    assert (file["v"].shape, file["w"].shape) == ((1 << 40,), (2, 2))
+    assert file["w"].dims == ("t", "t")
+    assert file["v"][(1 << 39) :: 1 << 38].tolist() == [0, 0]
+
+
 def test_attributes_that_are_no_bookkeeping(tmp_path):
     """CLASS and NAME of what is no dimension are the user's own."""
     path = tmp_path / "x.h5"

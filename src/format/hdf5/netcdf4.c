@@ -4,6 +4,7 @@
  * than netCDF-C give out twice: one that does not fit is not taken.
  */
 #include "format/hdf5/netcdf4.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "format/hdf5/heap.h"
 #include "squall/array.h"
@@ -352,20 +353,31 @@ static int name_variable(struct conventions *c, const struct sq_hdf5_dataset *da
     return 0;
 }
 
+/* The lengths of its dimensions, but where that would be more elements than there can be. */
+static int extend(struct conventions *c, const struct sq_hdf5_space *space, struct dimension *const *dims, const uint64_t **ret,
+                  struct squall_error *err)
+{
+    uint64_t *shape, elements = 1;
+    bool fits = true;
+    SQ_TRY(SQ_HDF5_ROOM(c->r, &shape, space->rank + 1, err));
+    for (unsigned d = 0; d < space->rank; d++) {
+        shape[d] = dims[d]->is_unlimited && dims[d]->length > space->shape[d] ? dims[d]->length : space->shape[d];
+        fits = fits && sq_mul_u64(elements, shape[d], &elements) && elements <= INT64_MAX;
+    }
+    *ret = fits ? shape : space->shape;
+    return 0;
+}
+
 static int add_variable(struct conventions *c, size_t index, struct sq_netcdf4 *out, struct squall_error *err)
 {
     const struct sq_hdf5_dataset *dataset = &c->tree->datasets[index];
     const struct place *p = &c->places[index];
     struct sq_netcdf4_variable v = {.dataset = dataset};
-    uint64_t *shape;
     SQ_TRY(name_variable(c, dataset, &v.name, err));
+    SQ_TRY(extend(c, &dataset->space, p->dims, &v.shape, err));
     SQ_TRY(SQ_HDF5_ROOM(c->r, &v.dims, dataset->space.rank + 1, err));
-    SQ_TRY(SQ_HDF5_ROOM(c->r, &shape, dataset->space.rank + 1, err));
-    for (unsigned d = 0; d < dataset->space.rank; d++) {
+    for (unsigned d = 0; d < dataset->space.rank; d++)
         v.dims[d] = p->dims[d]->name;
-        shape[d] = p->dims[d]->is_unlimited && p->dims[d]->length > dataset->space.shape[d] ? p->dims[d]->length : dataset->space.shape[d];
-    }
-    v.shape = shape;
     out->variables[out->variable_count++] = v;
     return 0;
 }

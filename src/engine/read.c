@@ -3,6 +3,7 @@
  * one: on the chunks of a shard, on the blocks of a codec.
  */
 #include "engine/read.h"
+#include "array/dtype.h"
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -59,6 +60,8 @@ static int read_item(void *user, size_t index, unsigned seat, struct squall_erro
     if (!status)
         status = a->shard && p.where.state == SQ_CHUNK_PRESENT ? sq_shard_read(&p, err) : sq_passage_read(&p, p.stored, err);
     sq_passage_close(&p);
+    if (r->done)
+        r->done[index] = !status;
     return status ? sq_chunk_failed(a, p.item.chunk, status, err) : 0;
 }
 
@@ -155,6 +158,29 @@ static int run(struct sq_reading *r, unsigned threads, struct squall_speed *spee
     return status;
 }
 
+void sq_reading_free_item(const struct sq_reading *r, size_t index, uint8_t *to)
+{
+    struct sq_plan_item item;
+    if (!sq_plan_item_at(&r->plan, index, &item))
+        return;
+    for (unsigned d = 0; d < r->plan.rank; d++)
+        to += (int64_t)item.to[d] * r->strides[d];
+    sq_variable_free(r->array->info.type, r->plan.rank, item.count, to, r->strides);
+}
+
+/* Elements of variable length: what was read before something failed is freed. */
+static int run_variable(struct sq_reading *r, unsigned threads, struct squall_speed *speed, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE bool *done = r->done = sq_alloc_zero(r->plan.item_count, sizeof *done);
+    if (!done)
+        return sq_error_memory(err, r->plan.item_count);
+    int status = run(r, threads, speed, err);
+    for (size_t i = 0; i < r->plan.item_count && status; i++)
+        if (done[i])
+            sq_reading_free_item(r, i, r->dst);
+    return status;
+}
+
 int sq_array_read(struct squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides, unsigned threads,
                   struct squall_speed *speed, struct squall_error *err)
 {
@@ -168,11 +194,7 @@ int sq_array_read(struct squall_array *a, const struct squall_selection *selecti
     int status = a->ops->prepare ? a->ops->prepare(a, err) : 0;
     if (status)
         return sq_error_within(err, status, "array %s", a->info.name);
-    sq_variable_clear(a->info.type, a->info.rank, selection->count, dst, r.strides);
-    status = run(&r, threads, speed, err);
-    if (status)
-        sq_variable_free(a->info.type, a->info.rank, selection->count, dst, r.strides);
-    return status;
+    return sq_type_is_variable(a->info.type) ? run_variable(&r, threads, speed, err) : run(&r, threads, speed, err);
 }
 
 int squall_array_read(squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides,

@@ -24,6 +24,7 @@ struct sq_reading {
     enum sq_scatter_target target;
     unsigned inner_threads; /* that may work on one item */
     bool timed;
+    bool *done; /* of each item of elements with variable length: it is in the destination, and the caller's. Else NULL */
 };
 
 /* One chunk on its way: where its bytes come from, which box of it is wanted and where that goes. */
@@ -58,12 +59,18 @@ int sq_passage_open(struct sq_passage *p, struct squall_error *err) SQUALL_CHECK
 void sq_passage_close(struct sq_passage *p);
 /* size_bytes of what is stored at p->where, from its byte `at` on. */
 int sq_passage_fetch(const struct sq_passage *p, uint64_t at, void *dst, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
-/* What is open, or missing, or inline: read it into the destination. stored: its bytes, where they are in memory; else NULL. */
+/*
+ * What is open, or missing, or inline: read it into the destination. stored: its bytes, where they are in memory; else NULL. On failure there are no
+ * elements of variable length in the destination; but it is not cleared: what a hostile array claims to have is never touched.
+ */
 int sq_passage_read(struct sq_passage *p, const void *stored, struct squall_error *err) SQUALL_CHECK;
 const char *sq_passage_source_name(const struct sq_passage *p);
 
 /* The chunks of a shard; shard: the passage of the whole shard, open. */
 int sq_shard_read(struct sq_passage *shard, struct squall_error *err) SQUALL_CHECK;
+
+/* Free the elements of variable length of an item that has been read, whose box goes to the destination at `to`. */
+void sq_reading_free_item(const struct sq_reading *r, size_t index, uint8_t *to);
 
 /* Before and behind a timed piece of work. */
 double sq_reading_clock(const struct sq_reading *r);

@@ -219,8 +219,11 @@ static int read_run(void *user, size_t run, unsigned seat, struct squall_error *
         return sq_error_memory(err, sizeof **worker);
     SQ_TRY(fetch_run(s, run, *worker, &raw, err));
     const struct inner *first = &s->inners[s->runs[run]], *behind = &s->inners[s->runs[run + 1]];
-    for (const struct inner *i = first; i < behind; i++)
+    for (const struct inner *i = first; i < behind; i++) {
         SQ_TRY(read_inner(s, i, raw ? raw + (i->offset - first->offset) : NULL, *worker, err));
+        if (s->reading.done)
+            s->reading.done[i->item] = true;
+    }
     return 0;
 }
 
@@ -232,12 +235,19 @@ static int read_runs(struct shard_read *s, struct squall_error *err)
     if (threads > sizeof workers / sizeof *workers)
         threads = sizeof workers / sizeof *workers;
     s->reading.workers = workers;
+    SQ_CLEANUP_FREE bool *done = p.reading->done ? sq_alloc_zero(s->reading.plan.item_count, sizeof *done) : NULL;
+    if (p.reading->done && !done)
+        return sq_error_memory(err, s->reading.plan.item_count);
+    s->reading.done = done;
     int status = sq_parallel(threads, s->run_count, read_run, s, err);
     for (unsigned i = 1; i < threads; i++) {
         if (workers[i])
             sq_worker_add_speed(p.worker, workers[i]);
         sq_worker_give_back(s->reading.array, workers[i]);
     }
+    for (size_t i = 0; i < s->reading.plan.item_count && done && status; i++)
+        if (done[i])
+            sq_reading_free_item(&s->reading, i, s->shard->to);
     return status;
 }
 

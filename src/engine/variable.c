@@ -69,5 +69,6 @@ int sq_variable_own(enum squall_type type, unsigned rank, const uint64_t *count,
 {
     if (!sq_type_is_variable(type) || visit_all(rank, count, box, strides, copy_element))
         return 0;
+    sq_variable_free(type, rank, count, box, strides);
     return sq_error_memory(err, squall_type_size(type));
 }

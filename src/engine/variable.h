@@ -12,7 +12,7 @@ void sq_variable_clear(enum squall_type type, unsigned rank, const uint64_t *cou
 void sq_variable_free(enum squall_type type, unsigned rank, const uint64_t *count, void *box,
                       const int64_t *strides);                                       /* free each; all NULL */
 void sq_variable_free_packed(enum squall_type type, uint64_t count, void *elements); /* the same of a list */
-/* What they point at belongs to others: put a copy in the place of each. On failure what is left is NULL. */
+/* What they point at belongs to others: put a copy in the place of each. On failure all are NULL. */
 int sq_variable_own(enum squall_type type, unsigned rank, const uint64_t *count, void *box, const int64_t *strides,
                     struct squall_error *err) SQUALL_CHECK;
 

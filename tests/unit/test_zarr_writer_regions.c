@@ -11,6 +11,7 @@
 #include "squall/squall.h"
 #include "support/zarr_files.h"
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -623,6 +624,33 @@ static void every_failed_allocation_leaves_whole_texts(void **state)
     squall_context_free(ctx);
 }
 
+/* What an array claims to have costs nothing before there is something to put there. */
+static void texts_that_are_not_there_touch_no_memory(void **state)
+{
+    (void)state;
+    enum { CLAIMED = 1 << 26 };
+    SQ_CLEANUP_FREE char *path = in_test_folder("claims.zarr");
+    squall_context *ctx = context_of(1);
+    struct squall_error err = SQUALL_ERROR_INIT;
+    squall_dataset *ds = NULL;
+    const struct squall_array_spec spec = {.type = "string", .rank = 1, .shape = (const uint64_t[]){CLAIMED}, .codecs = "none"};
+    must(squall_array_create(ctx, path, NULL, &spec, NULL, &err), &err);
+    put_bytes("claims.zarr/c/0", "\3\0\0\0", 4);
+    must(squall_dataset_open(ctx, path, &ds, &err), &err);
+    squall_array *a = squall_dataset_array_at(ds, 0);
+    const struct squall_selection all = squall_selection_all(a);
+    struct rusage before, after;
+    void *room = calloc(CLAIMED, sizeof(struct squall_bytes));
+    assert_non_null(room);
+    getrusage(RUSAGE_SELF, &before);
+    assert_int_not_equal(squall_array_read(a, &all, room, NULL, NULL), 0);
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 50 << 10); /* KiB */
+    free(room);
+    squall_dataset_close(ds);
+    squall_context_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,6 +667,7 @@ int main(void)
         cmocka_unit_test(a_damaged_chunk_is_replaced_whole_but_not_changed_in_part),
         cmocka_unit_test(chunks_of_nothing_but_fill_are_removed_unless_wanted),
         cmocka_unit_test(every_failed_allocation_leaves_whole_chunks),
+        cmocka_unit_test(texts_that_are_not_there_touch_no_memory),
         cmocka_unit_test(every_failed_allocation_leaves_whole_texts),
     };
     return cmocka_run_group_tests(tests, make_test_folder, remove_test_folder);

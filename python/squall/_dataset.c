@@ -25,8 +25,8 @@ struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path)
         Py_INCREF(path);
         ds->path = path;
         ds->shared = shared;
-        pthread_rwlock_init(&ds->lock, NULL);
-        ds->lock_process = sq_py_process;
+        pthread_rwlock_init(&ds->own_lock.lock, NULL);
+        ds->own_lock.process = sq_py_process;
         ds->context = sq_py_context_of(shared);
     } else {
         sq_py_context_drop(shared);

@@ -39,14 +39,21 @@ static void count_forks(void)
     sq_py_process++;
 }
 
-/* Waits only without the GIL, so that who holds the lock can go on. */
-static void lock(struct sq_py_dataset *ds, enum sq_py_use use)
+/* One array may be open for writing by several paths: all that are share a lock. */
+static struct sq_py_lock *lock_of(struct sq_py_dataset *ds)
 {
-    if (ds->lock_process != sq_py_process) {
-        pthread_rwlock_init(&ds->lock, NULL);
-        ds->lock_process = sq_py_process;
+    static struct sq_py_lock of_writers = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+    return ds->writable ? &of_writers : &ds->own_lock;
+}
+
+/* Waits only without the GIL, so that who holds the lock can go on. */
+static void lock(struct sq_py_lock *l, enum sq_py_use use)
+{
+    if (l->process != sq_py_process) {
+        pthread_rwlock_init(&l->lock, NULL);
+        l->process = sq_py_process;
     }
-    (use == SQ_PY_SHARED ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&ds->lock);
+    (use == SQ_PY_SHARED ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&l->lock);
 }
 
 void sq_py_work_begin(struct sq_py_work *work, struct sq_py_dataset *dataset, enum sq_py_use use)
@@ -56,17 +63,17 @@ void sq_py_work_begin(struct sq_py_work *work, struct sq_py_dataset *dataset, en
     work->nested = false;
     work->outer = current;
     for (const struct sq_py_work *w = current; w && dataset; w = w->outer)
-        work->nested = work->nested || w->dataset == dataset;
+        work->nested = work->nested || (w->dataset && lock_of(w->dataset) == lock_of(dataset));
     current = work;
     work->state = PyEval_SaveThread();
     if (dataset && !work->nested)
-        lock(dataset, use);
+        lock(lock_of(dataset), use);
 }
 
 void sq_py_work_end(struct sq_py_work *work)
 {
     if (work->dataset && !work->nested)
-        pthread_rwlock_unlock(&work->dataset->lock);
+        pthread_rwlock_unlock(&lock_of(work->dataset)->lock);
     PyEval_RestoreThread(work->state);
     current = work->outer;
 }

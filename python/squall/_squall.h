@@ -32,6 +32,12 @@ struct sq_py_defaults {
 };
 extern struct sq_py_defaults sq_py_defaults;
 
+/* Readers and writers share it; who changes shapes, or reads to write, has it alone. */
+struct sq_py_lock {
+    pthread_rwlock_t lock;
+    unsigned process; /* it is void in a child */
+};
+
 /* _squall.Dataset: an open path with the context under which it was opened. */
 struct sq_py_dataset {
     PyObject_HEAD struct sq_py_context *shared;
@@ -39,8 +45,7 @@ struct sq_py_dataset {
     squall_dataset *dataset;
     bool writable;
     struct squall_store_options options; /* where it is */
-    pthread_rwlock_t lock;               /* readers and writers share it; who changes shapes, or reads to write, has it alone */
-    unsigned lock_process;               /* the lock is void in a child */
+    struct sq_py_lock own_lock;          /* where it is only read; all that are written to share one */
     PyObject *path;                      /* str, as it was given */
     PyObject *changed;                   /* dict: names of nodes → their attributes, JSON, where they were changed since */
     PyObject *many;                      /* tuple: what it was opened with, where it is many files; else NULL */

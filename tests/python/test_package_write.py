@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -417,6 +418,24 @@ def test_processes_keep_consolidated_metadata_true(zarr_format, tmp_path):
     assert said == documents
     found = squall.open(path)
     assert all(len(found[name]) == 20 and found[name].attrs["n"] == 24 for name in "abcd")
+
+
+def test_what_is_changed_in_place_loses_no_write_through_another_opening(tmp_path):
+    array = squall.create_array(tmp_path / "a.zarr", data=np.zeros(8, "i4"), chunks=8)
+    other = threading.Thread(target=squall.open_array(tmp_path / "a.zarr", mode="r+").__setitem__, args=(0, 5))
+
+    class Place:
+        """An index that is asked for between the reading of the chunk and its writing."""
+
+        def __index__(self):
+            if other.ident is None:
+                other.start()
+                other.join(0.5)
+            return 3
+
+    array._update((slice(0, 8),), (Place(),), 7)
+    other.join()
+    assert array[...].tolist() == [5, 0, 0, 7, 0, 0, 0, 0]
 
 
 def test_threads_write_the_same_chunks(tmp_path):

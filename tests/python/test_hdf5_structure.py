@@ -9,6 +9,7 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
+import squall
 from conftest import SHARED
 from squall._attributes import typed
 from squall._types import dtype_of
@@ -231,6 +232,26 @@ def test_attributes_of_every_type_in_headers_and_heaps(tree, tmp_path, version, 
     if track_order:
         names = [*VALUES, "enum", "array_type", "reference"]
         assert list(found["groups"]["g"]["attributes"]) == names + [f"attribute {300 - i}" for i in range(300)]
+
+
+def test_attributes_reach_python_in_their_types(tmp_path):
+    path = tmp_path / "p.h5"
+    with h5py.File(path, "w", track_order=True) as file:
+        put_attributes(file, 0)
+        put_attributes(file.create_group("g"), 0)
+        put_attributes(file.create_dataset("d", data=[1.5]), 0)
+    opened = squall.open(path)
+    for attributes in (opened.attrs, opened["g"].attrs, opened["d"].attrs):
+        for name in [*INTEGERS, *FLOATS, "negative", "nan", "bool", "complex", "plane", "no_elements"]:
+            expected = VALUES[name]
+            assert attributes[name].dtype == expected.dtype.newbyteorder("=")
+            np.testing.assert_array_equal(attributes[name], expected)
+        assert attributes["text"] == "Grüße" and attributes["texts"] == ["a", "", "ccc"] and attributes["fixed_texts"] == ["a", "", "ccc"]
+        assert type(attributes["one"]) is np.int32 and attributes["one"] == 7
+        assert attributes["bytes"] == "abé"  # Latin-1
+        assert attributes["structure"]["name"] == b"ab" and attributes["structure"]["grid"].tolist() == [[1, 2], [3, 4]]
+        assert attributes["opaque"].tobytes() == b"\0\1\xff" and attributes["reference"] == "/"
+    assert list(opened.attrs) == [*VALUES, "enum", "array_type", "reference"]
 
 
 @pytest.mark.parametrize("track_order", [False, True])

@@ -38,7 +38,7 @@ static void check_attributes(struct sq_hdf5_tree *tree, const char *name, const 
         require(a->name[0] && a->type && a->size_bytes == a->space.element_count * a->type->size_bytes);
         require(a->size_bytes == 0 || a->value[0] + a->value[a->size_bytes - 1] >= 0); /* they can be looked at */
     }
-    int status = sq_hdf5_attributes_json(tree, name, attributes, NULL, &values, &types, &err);
+    int status = sq_hdf5_attributes_json(tree, name, attributes, &values, &types, &err);
     if (status) {
         check_status(status, &err);
         return;

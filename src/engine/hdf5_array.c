@@ -482,7 +482,7 @@ static int fill_array(struct squall_dataset *ds, struct hdf5_array *h, struct sq
             *err = reason;
         return status;
     }
-    SQ_TRY(sq_hdf5_attributes_json(&data->tree, h->dataset->name, &h->dataset->attributes, NULL, &h->attributes, &h->attribute_types, err));
+    SQ_TRY(sq_hdf5_attributes_json(&data->tree, h->dataset->name, &h->dataset->attributes, &h->attributes, &h->attribute_types, err));
     describe(h);
     return 0;
 }
@@ -517,7 +517,7 @@ static void data_free(void *user)
 static int add_group(struct squall_dataset *ds, struct sq_hdf5_tree *tree, const struct sq_hdf5_group *group, struct squall_error *err)
 {
     char *attributes, *types;
-    SQ_TRY(sq_hdf5_attributes_json(tree, group->name, &group->attributes, NULL, &attributes, &types, err));
+    SQ_TRY(sq_hdf5_attributes_json(tree, group->name, &group->attributes, &attributes, &types, err));
     if (group->name[0])
         return sq_dataset_add_group(ds, group->name, attributes, types, err);
     ds->attributes = attributes;

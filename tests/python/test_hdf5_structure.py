@@ -397,6 +397,9 @@ def test_every_change_and_every_truncation_is_told_or_harmless(support, tmp_path
         file["g/d"].attrs["units"] = "K"
         file["soft"] = h5py.SoftLink("/g/d")
         file["g/up"] = file["g"]
+        file["x"] = np.arange(3, dtype="i1")
+        file["x"].make_scale()
+        file["g/d"].dims[0].attach_scale(file["x"])
         file.attrs["texts"] = np.array(["a", "bc"], h5py.string_dtype())
         file.attrs["structure"] = np.array((1, b"ab"), [("a", "<i4"), ("b", "S2")])
         file.attrs["reference"] = file["g"].ref

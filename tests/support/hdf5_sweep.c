@@ -1,10 +1,12 @@
 /*
- * Damage small HDF5 files in every way that one change makes, for tests: hdf5_sweep FILE... Each byte is changed in turn, eight bytes are set to all ones and to
- * zero, the file is cut off at every length. Each time its tree is read, with all attributes: what comes is a message that names the file, or a tree.
- * Of a file that was cut off, a tree says so. Prints how often each came of it; ends with 1, and says where, where a promise does not hold.
+ * Damage small HDF5 files in every way that one change makes, for tests: hdf5_sweep FILE... Each byte is changed in turn, eight bytes are set to
+ * all ones and to zero, the file is cut off at every length. Each time its tree is read, with all attributes and NetCDF's conventions: what
+ * comes is a message that names the file, or a tree. Of a file that was cut off, a tree says so. Prints how often each came of it; ends
+ * with 1, and says where, where a promise does not hold.
  */
 #include "base/memory.h"
 #include "format/hdf5/attribute_json.h"
+#include "format/hdf5/netcdf4.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ static int tell_attributes(struct sq_hdf5_tree *tree, const char *name, const st
                            struct squall_error *err)
 {
     char *values, *types;
-    SQ_TRY(sq_hdf5_attributes_json(tree, name, attributes, NULL, &values, &types, err));
+    SQ_TRY(sq_hdf5_attributes_json(tree, name, attributes, &values, &types, err));
     sq_free(values);
     sq_free(types);
     return 0;
@@ -28,10 +30,12 @@ static int tell_attributes(struct sq_hdf5_tree *tree, const char *name, const st
 
 static int tell(struct sq_hdf5_tree *tree, struct squall_error *err)
 {
+    struct sq_netcdf4 shown;
     for (size_t i = 0; i < tree->group_count; i++)
         SQ_TRY(tell_attributes(tree, tree->groups[i].name, &tree->groups[i].attributes, err));
     for (size_t i = 0; i < tree->dataset_count; i++)
         SQ_TRY(tell_attributes(tree, tree->datasets[i].name, &tree->datasets[i].attributes, err));
+    SQ_TRY(sq_netcdf4_read(tree, &shown, err));
     return 0;
 }
 

@@ -23,7 +23,7 @@ static int put_attributes(struct sq_hdf5_tree *tree, const char *name, const str
                           struct squall_error *err)
 {
     char *values, *types;
-    SQ_TRY(sq_hdf5_attributes_json(tree, name, attributes, NULL, &values, &types, err));
+    SQ_TRY(sq_hdf5_attributes_json(tree, name, attributes, &values, &types, err));
     set(object, "attributes", parsed(values));
     set(object, "types", parsed(types));
     sq_free(values);

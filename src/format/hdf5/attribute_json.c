@@ -250,9 +250,8 @@ static int tell_one(struct sq_hdf5_tree *tree, const struct sq_hdf5_attribute *a
     return 0;
 }
 
-int sq_hdf5_attributes_json(struct sq_hdf5_tree *tree, const char *name, const struct sq_hdf5_attributes *attributes,
-                            bool (*hides)(const struct sq_hdf5_attribute *attribute), char **ret, char **ret_types,
-                            struct squall_error *err)
+int sq_hdf5_attributes_json(struct sq_hdf5_tree *tree, const char *name, const struct sq_hdf5_attributes *attributes, char **ret,
+                            char **ret_types, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *values = sq_json_new_object();
     SQ_CLEANUP_JSON struct sq_json *types = sq_json_new_object();
@@ -263,7 +262,7 @@ int sq_hdf5_attributes_json(struct sq_hdf5_tree *tree, const char *name, const s
     for (size_t i = 0; i < attributes->count; i++) {
         const struct sq_hdf5_attribute *a = &attributes->list[i];
         struct squall_error reason = SQUALL_ERROR_INIT;
-        int status = hides && hides(a) ? 0 : tell_one(tree, a, values, types, &reason);
+        int status = tell_one(tree, a, values, types, &reason);
         if (status)
             SQ_TRY(sq_hdf5_tree_leave_out(tree, status, &reason, a->name, name, err));
     }

@@ -16,11 +16,10 @@ int sq_hdf5_attribute_json(struct sq_hdf5_tree *tree, const struct sq_hdf5_attri
                            struct sq_text *numpy_type, struct squall_error *err) SQUALL_CHECK;
 
 /*
- * Those of a group or dataset of this name, as two objects: name → value, and name → numpy's type. hides: attributes that are not told; NULL:
- * none. One that cannot be told is added to the tree's problems. *ret, *ret_types: sq_free.
+ * Those of a group or dataset of this name, as two objects: name → value, and name → numpy's type. One that cannot be told is added to the
+ * tree's problems. *ret, *ret_types: sq_free.
  */
-int sq_hdf5_attributes_json(struct sq_hdf5_tree *tree, const char *name, const struct sq_hdf5_attributes *attributes,
-                            bool (*hides)(const struct sq_hdf5_attribute *attribute), char **ret, char **ret_types,
-                            struct squall_error *err) SQUALL_CHECK;
+int sq_hdf5_attributes_json(struct sq_hdf5_tree *tree, const char *name, const struct sq_hdf5_attributes *attributes, char **ret,
+                            char **ret_types, struct squall_error *err) SQUALL_CHECK;
 
 #endif

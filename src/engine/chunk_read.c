@@ -29,6 +29,8 @@ enum { FETCH_BYTES = 512 << 10 };
 enum { PARTS_FROM_BYTES = 256 << 10 };
 /* A box that is at most this part of its chunk is likely to have neighbours that are read next. */
 enum { SMALL_PART = 4 };
+/* In the place of a chunk's decoded_id: the bytes of a member of a zip file, which no codec has worked on. */
+enum { INFLATED_ID = 1 };
 /* At most this part of a chunk's elements are sooner found one by one than all are unshuffled. */
 enum { FEW_PART = 256 };
 
@@ -79,6 +81,8 @@ int sq_passage_init(struct sq_passage *p, const struct sq_reading *r, uint8_t *t
     p->fd = -1;
     p->stored = NULL;
     p->inflated = NULL;
+    p->kept_member = NULL;
+    p->keep_member = false;
     p->to = to;
     p->offset = 0;
     p->box_bytes = p->chunk_bytes = r->element_bytes;
@@ -125,10 +129,10 @@ static int check_stored_size(const struct sq_passage *p, uint64_t size_bytes, st
                     sq_passage_source_name(p), size_bytes, p->chunk_bytes);
 }
 
-/* A deflated member of a zip file: its bytes are in the worker's memory from here on, and that is the source. */
-static int inflate(struct sq_passage *p, struct squall_error *err)
+/* Into the worker's memory. */
+static int inflate_member(struct sq_passage *p, const void **ret, struct squall_error *err)
 {
-    struct sq_location *where = &p->where;
+    const struct sq_location *where = &p->where;
     uint64_t buffers;
     SQ_TRY(check_stored_size(p, where->packed.size_bytes, err));
     SQ_TRY(check_stored_size(p, where->size_bytes, err));
@@ -142,8 +146,24 @@ static int inflate(struct sq_passage *p, struct squall_error *err)
     double begin = sq_reading_clock(p->reading);
     int status = sq_zip_inflate(&where->packed, deflated, inflated, err);
     p->worker->speed.decode_seconds += sq_reading_clock(p->reading) - begin;
-    if (status)
-        return sq_error_within(err, status, "%s", sq_passage_source_name(p));
+    *ret = inflated;
+    return status ? sq_error_within(err, status, "%s", sq_passage_source_name(p)) : 0;
+}
+
+/* A deflated member of a zip file: its bytes are in memory from here on, and that is the source. Where little of it is wanted it is kept. */
+static int inflate(struct sq_passage *p, struct squall_error *err)
+{
+    struct sq_location *where = &p->where;
+    const void *inflated;
+    const bool keep = p->box_bytes <= p->chunk_bytes / SMALL_PART;
+    p->member = (struct sq_cache_key){.file = sq_source_identity(where->source), .offset = where->offset, .decoded_id = INFLATED_ID};
+    if (keep)
+        p->kept_member = sq_chunk_cache_pin(p->reading->array->dataset->ctx->cache, &p->member, (size_t)where->packed.size_bytes);
+    inflated = p->kept_member;
+    if (!inflated) {
+        SQ_TRY(inflate_member(p, &inflated, err));
+        p->keep_member = keep;
+    }
     SQ_TRY(sq_source_open_memory(inflated, (size_t)where->packed.size_bytes, sq_passage_source_name(p), &p->inflated, err));
     p->stored = inflated;
     where->source = p->inflated;
@@ -186,6 +206,11 @@ void sq_passage_close(struct sq_passage *p)
 {
     sq_file_close(p->fd);
     sq_source_close(p->inflated);
+    struct sq_chunk_cache *cache = p->reading->array->dataset->ctx->cache;
+    if (p->kept_member)
+        sq_chunk_cache_unpin(cache, p->kept_member);
+    else if (p->keep_member)
+        sq_chunk_cache_give(cache, &p->member, (size_t)p->where.packed.size_bytes, &p->worker->member, &p->worker->member_capacity);
     sq_free(p->where.path);
 }
 

@@ -6,6 +6,7 @@
 #define SQ_ENGINE_READING_H
 
 #include "engine/array.h"
+#include "engine/chunk_cache.h"
 #include "engine/plan.h"
 #include "engine/scatter.h"
 #include "engine/worker.h"
@@ -38,6 +39,9 @@ struct sq_passage {
     int fd;                           /* of where.path */
     const void *stored;               /* what is stored, where opening it brought it into memory: the worker's */
     struct sq_source *inflated;       /* the same as a source: where.source */
+    struct sq_cache_key member;       /* of what was inflated */
+    const void *kept_member;          /* pinned in the cache; NULL: it is in the worker's memory */
+    bool keep_member;                 /* from there into the cache when the passage is closed */
     int64_t strides[SQUALL_RANK_MAX]; /* bytes between selected elements of the chunk */
     size_t offset;                    /* of the first selected element in the chunk, bytes */
     size_t chunk_bytes;               /* of the whole chunk in memory */

@@ -2,11 +2,13 @@
 
 import concurrent.futures
 import json
+import pathlib
 import pickle
 import shutil
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 
 import numpy as np
@@ -270,6 +272,25 @@ def test_arrays_in_archives_are_pickled_by_path(tmp_path):
     script = "import pickle, sys; print(pickle.loads(sys.stdin.buffer.read())[...].sum())"
     out = subprocess.run([sys.executable, "-c", script], input=data, capture_output=True, check=True).stdout
     assert float(out) == array[...].sum()
+
+
+@pytest.mark.parametrize("codecs", ["none", "zstd"])
+def test_a_deflated_member_is_inflated_once_for_many_points(tmp_path, codecs):
+    values = np.random.default_rng(5).integers(0, 50, (500, 600)).astype("i4")
+    squall.create_array(tmp_path / "a.zarr", "a", data=values, chunks=(500, 600), codecs=codecs)
+    path = shutil.make_archive(tmp_path / "a", "zip", tmp_path / "a.zarr")
+    time.sleep(0.1)  # what was written a moment ago is not kept
+
+    def bytes_read():
+        return int(pathlib.Path("/proc/self/io").read_text().split()[1])
+
+    a = squall.open(path)["a"]
+    before = bytes_read()
+    assert a[3, 4] == values[3, 4]
+    first = bytes_read() - before
+    assert [a[n, 2 * n] for n in range(50)] == [values[n, 2 * n] for n in range(50)]
+    assert first > 100_000 and bytes_read() - before - first < 50_000
+    np.testing.assert_array_equal(a[...], values)
 
 
 def test_threads_read_one_archive_together(tmp_path):

@@ -2,6 +2,7 @@
 #include "support/hdf5_writer.h"
 
 #include "format/hdf5/chunk_index.h"
+#include "format/hdf5/pipeline.h"
 
 enum { CHUNK_BYTES = 24, FIRST_ADDRESS = 1000 };
 
@@ -517,6 +518,50 @@ static void every_truncation_of_a_layout_is_refused(void **state)
     }
 }
 
+/* ---- filter messages -------------------------------------------------------------------------------------------------------------- */
+
+/* Of one filter with a name and two values. */
+static void put_filters(unsigned version)
+{
+    message.size = 0;
+    put(&message, version, 1);
+    put(&message, 1, 1);
+    if (version == 1)
+        put(&message, 0, 6);
+    put(&message, 307, 2);
+    put(&message, 8, 2); /* of the name */
+    put(&message, 0, 2);
+    put(&message, 2, 2);
+    put_text(&message, "a filter");
+    put(&message, 9, 4);
+    put(&message, 7, 4);
+}
+
+static void every_truncation_of_a_filter_message_is_refused(void **state)
+{
+    struct hdf5_in_memory m;
+    struct sq_hdf5_reader r;
+    struct sq_hdf5_pipeline p;
+    (void)state;
+    begin(SQ_HDF5_INDEX_SINGLE, 1, 1);
+    assert_int_equal(hdf5_open(&m, f.bytes.data, f.bytes.size, NULL), 0);
+    for (unsigned version = 1; version <= 2; version++) {
+        assert_int_equal(sq_hdf5_reader_init(&r, m.file, NULL), 0);
+        put_filters(version);
+        struct sq_hdf5_bytes bytes = {message.data, message.size, 64};
+        assert_int_equal(sq_hdf5_pipeline_parse(&r, &bytes, &p, NULL), 0);
+        assert_int_equal(p.count, 1);
+        assert_string_equal(p.filters[0].name, "a filter");
+        assert_int_equal(p.filters[0].values[1], 7);
+        while (bytes.size_bytes-- > 0) {
+            int status = sq_hdf5_pipeline_parse(&r, &bytes, &p, NULL);
+            assert_true(status == SQUALL_ECORRUPT || (status == SQUALL_EUNSUPPORTED && bytes.size_bytes == 0));
+        }
+        sq_hdf5_reader_done(&r);
+    }
+    hdf5_close(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -526,7 +571,7 @@ int main(void)
         cmocka_unit_test(extensible_array_is_read_over_all_its_blocks),  cmocka_unit_test(damaged_extensible_array_breaks_nothing),
         cmocka_unit_test(implicit_index_and_single_chunk_need_no_nodes), cmocka_unit_test(index_that_was_never_made_has_no_chunks),
         cmocka_unit_test(layouts_of_the_first_versions_are_read),        cmocka_unit_test(layout_that_contradicts_the_dataset_is_refused),
-        cmocka_unit_test(every_truncation_of_a_layout_is_refused),
+        cmocka_unit_test(every_truncation_of_a_layout_is_refused),       cmocka_unit_test(every_truncation_of_a_filter_message_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static int parse_filter(struct sq_hdf5_reader *r, struct sq_cursor *c, unsigned 
     sq_u16le(c); /* flags: may a chunk do without it? The chunk's mask says whether it did */
     ret->value_count = sq_u16le(c);
     const uint8_t *name = sq_take(c, version == 1 ? (name_bytes + 7) / 8 * 8 : name_bytes);
-    if (sq_cursor_left(c) / sizeof(uint32_t) < ret->value_count)
+    if (sq_cursor_failed(c) || sq_cursor_left(c) / sizeof(uint32_t) < ret->value_count)
         return sq_error(err, SQUALL_ECORRUPT, "filters: the message ends within filter %u", ret->id);
     char *text;
     uint32_t *values;
@@ -40,6 +40,8 @@ static int parse(struct sq_hdf5_reader *r, struct sq_cursor *c, struct sq_hdf5_p
         return sq_error(err, SQUALL_ECORRUPT, "filters: %u of them, more than the %d that there can be", count, FILTERS_MAX);
     if (version == 1)
         sq_take(c, 6); /* reserved */
+    if (sq_cursor_failed(c))
+        return sq_error(err, SQUALL_ECORRUPT, "filters: the message ends before the first");
     struct sq_hdf5_filter *filters;
     SQ_TRY(SQ_HDF5_ROOM(r, &filters, count, err));
     for (unsigned i = 0; i < count; i++)

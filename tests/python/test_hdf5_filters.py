@@ -114,7 +114,7 @@ LOSSLESS = [
 @pytest.mark.parametrize("filters", LOSSLESS, ids=json.dumps)
 def test_lossless_filters(codec_try, filters):
     for seed, (shape, chunk) in enumerate([((40, 60), (20, 30)), ((4099,), (4099,)), ((7, 3, 5), (7, 3, 5)), ((1,), (1,))]):
-        for dtype in ANY:
+        for dtype in ANY if seed == 0 else ANY[seed::4]:
             Chunks(any_values(dtype, shape, seed), chunk, filters).check(codec_try, all_filters=False)
 
 

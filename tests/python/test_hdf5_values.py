@@ -1,7 +1,9 @@
 """HDF5 datasets: squall reads what h5py reads, of other people's files and of random ones, whole and in parts, bit for bit."""
 
+import multiprocessing
 import random
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import h5py
 import hdf5plugin  # noqa: F401 - registers filters with h5py
@@ -251,3 +253,66 @@ def test_floats_that_machines_do_not_have_are_converted(tmp_path, kind):
         wanted = np.empty(values.shape, found.dtype)
         low.read(h5py.h5s.ALL, h5py.h5s.ALL, wanted, h5py.h5t.py_create(found.dtype))
     assert_same(found, wanted, kind)
+
+
+# ---- threads, processes, damage --------------------------------------------------------------------------------------------------------
+
+
+def chunked(path, values, **how):
+    with h5py.File(path, "w", libver="latest") as f:
+        f.create_dataset("x", data=values, chunks=(1, 50), **how)
+    return path
+
+
+def test_threads_that_need_an_index_at_the_same_time_read_it(tmp_path):
+    values = np.arange(400 * 100, dtype="f8").reshape(400, 100)
+    path = chunked(tmp_path / "x.h5", values, shuffle=True, compression=1, maxshape=(None, None))
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            array = sq.open(path)["x"]
+            for row, found in enumerate(pool.map(lambda row, array=array: array[row], range(0, 400, 20))):
+                assert (found == values[20 * row]).all()
+
+
+def read_in_child(path, queue):
+    queue.put(float(sq.open(path)["x"][...].sum()))
+
+
+def test_child_of_a_process_that_read_reads_too(tmp_path):
+    values = np.arange(400 * 100, dtype="f8").reshape(400, 100)
+    path = chunked(tmp_path / "x.h5", values, compression=1)
+    assert sq.open(path)["x"][...].sum() == values.sum()
+    fork = multiprocessing.get_context("fork")
+    queue = fork.Queue()
+    child = fork.Process(target=read_in_child, args=(path, queue))
+    child.start()
+    assert queue.get(timeout=60) == values.sum()
+    child.join()
+
+
+def arrays_of(group):
+    for member in group.values():
+        if isinstance(member, sq.Array):
+            yield member
+        else:
+            yield from arrays_of(member)
+
+
+def test_damaged_files_are_errors_or_values(tmp_path):
+    """Nothing else: no crash, no other exception, no endless walk."""
+    errors = 0
+    for number in range(60):
+        data = Case(number).make(tmp_path / "whole.h5").read_bytes()
+        rng = random.Random(number)
+        for _ in range(12):
+            damaged = bytearray(data)
+            for _ in range(rng.choice([1, 1, 2, 8])):
+                at = rng.randrange(len(damaged))
+                damaged[at] = rng.choice([damaged[at] ^ (1 << rng.randrange(8)), 0, 255])
+            (tmp_path / "damaged.h5").write_bytes(damaged[: rng.choice([len(data), len(data), rng.randrange(len(data))])])
+            try:
+                for array in arrays_of(sq.open(tmp_path / "damaged.h5")):
+                    array[tuple(slice(0, 100) for _ in array.shape)]
+            except (sq.Error, MemoryError):
+                errors += 1
+    assert errors > 100

@@ -16,11 +16,17 @@ import pytest
 from conftest import BUILD, PACKAGE
 
 VERSION = importlib.metadata.version("zarr")
-FILES = "test_indexing.py test_array.py test_codecs test_v2.py test_group.py test_sync.py test_attributes.py".split()
+FILES = "test_indexing.py test_array.py test_codecs test_v2.py test_group.py test_sync.py test_attributes.py test_api.py".split()
+FILES += "test_buffer.py test_config.py test_regression test_codec_entrypoints.py test_info.py test_experimental".split()
 BUILDERS = ["hatchling", "hatch-vcs"]
 TOOLS = "pytest pytest-asyncio pytest-xdist pytest-benchmark pytest-codspeed hypothesis tomlkit numpydoc".split()
 # name → why it fails with any pipeline but zarr's own
-KNOWN = {}
+IS_ZARRS = "asks whether the pipeline is zarr's own"
+KNOWN = {
+    "tests/test_config.py::test_config_codec_pipeline_class[local]": IS_ZARRS,
+    "tests/test_config.py::test_config_codec_pipeline_class[memory]": IS_ZARRS,
+    "tests/test_config.py::test_config_codec_implementation[local]": "has zarr's codec replaced, which squall does not use",
+}
 
 
 def run(*command, **kwargs):
@@ -56,5 +62,5 @@ def test_zarr_pythons_own_tests_pass(suite):
     tests = [f"tests/{name}" for name in FILES if (source / "tests" / name).exists()]
     done = run(python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests, cwd=source, env=env)
     failed = {line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))}
-    assert failed <= set(KNOWN), done.stdout[-5000:]
+    assert failed == set(KNOWN), done.stdout[-5000:]
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 2000

@@ -3,6 +3,7 @@
 Python tests. Prints a line a suite, what failed in full, and last "N passed, N failed, N skipped"."""
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -29,6 +30,7 @@ THREADED = [
     "grib_index",
     "grib_list",
     "convert_unit",
+    "zarr_writer_regions",
     "handles",
     "many",
 ]
@@ -101,23 +103,22 @@ def fuzz(tally, seconds_each):
     done = run([BIN / "ninja", "-C", "build-fuzz"])
     if done.returncode:
         return report(tally, "fuzzing", (0, 1, 0), time.monotonic() - start, done.stdout)
-    passed = failed = 0
-    output = ""
-    for target in sorted((ROOT / "build-fuzz" / "fuzz").glob("fuzz_*")):
-        if not os.access(target, os.X_OK) or target.is_dir():
-            continue
+    built = sorted((ROOT / "build-fuzz" / "fuzz").glob("fuzz_*"))
+    targets = [target for target in built if os.access(target, os.X_OK) and not target.is_dir()]
+
+    def run_target(target):
         work = ROOT / "build-fuzz" / "corpus" / target.name
         work.mkdir(parents=True, exist_ok=True)
         corpus = ROOT / "fuzz" / "corpus" / target.name.removeprefix("fuzz_")
         seeds = [str(corpus)] if corpus.is_dir() else []
         limits = ["-timeout=10", "-rss_limit_mb=2048", f"-max_total_time={seconds_each}", f"-artifact_prefix={work}/"]
-        done = run([target, *limits, str(work), *seeds])
-        if done.returncode:
-            failed += 1
-            output += f"{target.name}:\n{done.stdout[-3000:]}\n"
-        else:
-            passed += 1
-    report(tally, "fuzzing", (passed, failed, 0), time.monotonic() - start, output)
+        return run([target, *limits, str(work), *seeds])
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = dict(zip(targets, pool.map(run_target, targets), strict=True))
+    crashed = [target for target in targets if done[target].returncode]
+    output = "".join(f"{target.name}:\n{done[target].stdout[-3000:]}\n" for target in crashed)
+    report(tally, "fuzzing", (len(targets) - len(crashed), len(crashed), 0), time.monotonic() - start, output)
 
 
 def python_tests(tally, long, name, python, tests):

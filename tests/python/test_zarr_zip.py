@@ -221,7 +221,7 @@ def test_an_archive_without_a_store_is_no_store(tmp_path, members, words):
 def test_archives_are_not_written_to(tmp_path):
     path = one_array(tmp_path / "x.zip")
     before = path.read_bytes()
-    with pytest.raises(squall.Error, match="no Zarr store in a folder"):
+    with pytest.raises(squall.Error, match="neither a Zarr store in a folder"):
         squall.open(path, mode="r+")
     with pytest.raises((squall.Error, ValueError)):
         squall.open(path)["a"][0] = 1

@@ -1,6 +1,6 @@
 """squall: gridded weather and climate data, moved between files and memory at the speed of the machine.
 
-    ds = squall.open("forecasts.zarr")      # a Zarr store, an HDF5, NetCDF or GRIB file, a folder of GRIB files: a tree of arrays and groups
+    ds = squall.open("forecasts.zarr")      # a Zarr store, an HDF5, NetCDF or GRIB file, a folder of GRIB files: a tree of arrays, groups
     t2m = ds["t2m"]                         # an array: nothing is read yet
     t2m[0, ::2, 100:200]                    # numpy, read by all threads
     a = squall.open_array("cube.zarr")      # a store that is one array

@@ -322,7 +322,7 @@ static int read_shared_table(struct sq_hdf5_reader *r, struct sq_hdf5_file *f, c
 static int read_extension(struct sq_hdf5_file *f, uint64_t address, struct squall_error *err)
 {
     struct sq_hdf5_reader r;
-    struct sq_hdf5_object extension;
+    struct sq_hdf5_object extension = {0};
     int status = sq_hdf5_reader_init(&r, f, err);
     if (!status)
         status = sq_hdf5_object_read(&r, address, &extension, err);

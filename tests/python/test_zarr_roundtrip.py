@@ -90,9 +90,9 @@ def test_consolidated_metadata_is_each_arrays_own(own_store):
 def test_what_is_no_dataset_is_refused_with_its_beginning(tmp_path):
     page = tmp_path / "page.grib"
     page.write_bytes(b"<!DOCTYPE html>\n")
-    hdf5 = tmp_path / "x.nc"
-    hdf5.write_bytes(b"\x89HDF\r\n\x1a\n....")
-    for path, words in {page: '"<!DOCTYP"', hdf5: r"\\x89HDF", tmp_path / "nowhere": "no such file"}.items():
+    cut = tmp_path / "x.nc"
+    cut.write_bytes(b"\x89HDF\r\n")
+    for path, words in {page: '"<!DOCTYP"', cut: r"\\x89HDF", tmp_path / "nowhere": "no such file"}.items():
         with pytest.raises(sq.Error, match=words) as failure:
             sq.open(path)
         assert failure.value.path == str(path) and str(path) in str(failure.value)

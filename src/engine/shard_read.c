@@ -234,10 +234,10 @@ static int read_runs(struct shard_read *s, struct squall_error *err)
     struct sq_worker *workers[64] = {p.worker};
     if (threads > sizeof workers / sizeof *workers)
         threads = sizeof workers / sizeof *workers;
-    s->reading.workers = workers;
     SQ_CLEANUP_FREE bool *done = p.reading->done ? sq_alloc_zero(s->reading.plan.item_count, sizeof *done) : NULL;
     if (p.reading->done && !done)
         return sq_error_memory(err, s->reading.plan.item_count);
+    s->reading.workers = workers;
     s->reading.done = done;
     int status = sq_parallel(threads, s->run_count, read_run, s, err);
     for (unsigned i = 1; i < threads; i++) {
@@ -248,6 +248,8 @@ static int read_runs(struct shard_read *s, struct squall_error *err)
     for (size_t i = 0; i < s->reading.plan.item_count && done && status; i++)
         if (done[i])
             sq_reading_free_item(&s->reading, i, s->shard->to);
+    s->reading.workers = NULL;
+    s->reading.done = NULL;
     return status;
 }
 

@@ -261,6 +261,10 @@ bool sq_cf_time_rebase(enum squall_type type, void *values, uint64_t count, cons
 {
     const __int128 shift = epoch_of(from) - epoch_of(to);
     switch (type) {
+    case SQUALL_INT8:
+        INTEGERS(int8_t);
+    case SQUALL_UINT8:
+        INTEGERS(uint8_t);
     case SQUALL_INT16:
         INTEGERS(int16_t);
     case SQUALL_INT32:

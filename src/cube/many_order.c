@@ -75,6 +75,12 @@ static void widen(enum squall_type type, struct sq_many_part *part, void *wide)
 {
     for (uint64_t i = 0; i < part->length; i++)
         switch (type) {
+        case SQUALL_INT8:
+            ((int64_t *)wide)[i] = ((const int8_t *)part->values)[i];
+            break;
+        case SQUALL_UINT8:
+            ((int64_t *)wide)[i] = ((const uint8_t *)part->values)[i];
+            break;
         case SQUALL_INT16:
             ((int64_t *)wide)[i] = ((const int16_t *)part->values)[i];
             break;

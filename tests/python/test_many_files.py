@@ -102,6 +102,9 @@ def test_scalars_become_the_coordinate_of_a_new_dimension(tmp_path):
         ("seconds since 2020-01-02 01:00+01:00", "i4", ([0, 21600, 86400, 86406], "seconds since 2020-01-01")),
         ("days since 2020-01-02", "f8", ([0.0, 6.0, 24.0, 168.0], "hours since 2020-01-01")),
         ("milliseconds since 2100-01-01", "i4", (None, "milliseconds since 2020-01-01")),
+        ("hours since 2020-01-02", "i1", ([0, 6, 24, 30], "hours since 2020-01-01")),
+        ("days since 2020-02-01", "i1", (None, "hours since 2020-01-01")),
+        ("days since 2020-02-01", "u1", (None, "hours since 2020-01-01")),
     ],
 )
 def test_times_counted_from_different_moments_are_counted_alike(tmp_path, units, kind, expected):

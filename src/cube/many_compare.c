@@ -116,11 +116,13 @@ static void shape_text(const struct squall_array *a, struct sq_text *out)
         sq_text_printf(out, "%s%s=%" PRIu64, d ? ", " : "", a->info.dims[d][0] ? a->info.dims[d] : "?", a->info.shape[d]);
 }
 
+/* They may differ along the axis on which they are joined, the first one that has dim; a matrix may have it twice. */
 static bool shapes_agree(const struct squall_array *a, const struct squall_array *b, const char *dim)
 {
+    const int axis = sq_dimension_of(a, dim);
     bool same = a->info.rank == b->info.rank;
     for (unsigned d = 0; same && d < a->info.rank; d++)
-        same = !strcmp(a->info.dims[d], b->info.dims[d]) && (!strcmp(a->info.dims[d], dim) || a->info.shape[d] == b->info.shape[d]);
+        same = !strcmp(a->info.dims[d], b->info.dims[d]) && ((int)d == axis || a->info.shape[d] == b->info.shape[d]);
     return same;
 }
 

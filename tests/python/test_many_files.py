@@ -195,6 +195,14 @@ def test_types_and_shapes_must_agree(tmp_path):
         assert "cannot be read as one array" in str(failure.value)
 
 
+def test_a_matrix_that_has_the_dimension_twice_is_not_cut(tmp_path):
+    for name, length in (("a", 3), ("b", 4)):
+        squall.create_group(tmp_path / f"{name}.zarr")
+        squall.create_array(tmp_path / f"{name}.zarr", "cov", data=np.eye(length), dims=("time", "time"))
+    with pytest.raises(squall.Error, match=r"cov has the shape \(time=4, time=4\)"):
+        squall.open_many([tmp_path / "a.zarr", tmp_path / "b.zarr"], "time", drift="first")
+
+
 def test_a_damaged_chunk_names_its_file(days):
     paths, _ = days
     (paths[3] / "t2m" / "c" / "0" / "0" / "0").write_bytes(b"x")

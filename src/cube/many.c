@@ -4,6 +4,7 @@
  */
 #include "cube/many.h"
 #include "array/dtype.h"
+#include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -15,6 +16,7 @@
 #include "engine/read.h"
 #include "squall/many.h"
 #include "sys/pool.h"
+#include <stdatomic.h>
 #include <string.h>
 
 struct one_file {
@@ -35,6 +37,7 @@ struct many {
     bool new_dimension;
     const struct squall_array *coordinate; /* of the first file; NULL: none of numbers */
     struct sq_many_coordinate joined;
+    _Atomic uint64_t coordinate_bytes; /* of the files that were looked at */
 };
 
 /* ---- along what ------------------------------------------------------------------------------------------------------------------- */
@@ -145,6 +148,18 @@ static int find_length(const struct many *m, struct one_file *f, struct squall_e
     return 0;
 }
 
+/* All files' values are in memory at once, several times: a coordinate that nobody wrote may claim any length. */
+static int reserve_coordinate(struct many *m, const struct squall_array *a, struct squall_error *err)
+{
+    enum { COPIES = 4 };
+    const uint64_t limit = m->ctx->memory_bytes / COPIES, length = a->info.rank ? a->info.shape[0] : 1;
+    uint64_t bytes;
+    if (!sq_mul_u64(length, sizeof(uint64_t), &bytes) || bytes > limit || atomic_fetch_add(&m->coordinate_bytes, bytes) > limit - bytes)
+        return sq_error(err, SQUALL_ENOMEM, "%s: %s has %llu values; with other files' they need more memory than may be used",
+                        a->dataset->path, m->dim, (unsigned long long)length);
+    return 0;
+}
+
 static int open_file(struct many *m, size_t index, struct squall_error *err)
 {
     SQ_TRY(sq_open_path(m->ctx, m->paths[index], &m->files[index].ds, err));
@@ -171,6 +186,7 @@ static int take_file(void *user, size_t index, unsigned seat, struct squall_erro
         return 0;
     if (!a)
         return sq_error(err, SQUALL_EREFUSED, "%s: there is no %s, which tells where its fields belong", m->paths[index], m->dim);
+    SQ_TRY(reserve_coordinate(m, a, err));
     int status = sq_many_part_read(a, &f->part, err);
     return status ? sq_error_within(err, status, "%s", m->paths[index]) : 0;
 }

@@ -203,6 +203,15 @@ def test_a_matrix_that_has_the_dimension_twice_is_not_cut(tmp_path):
         squall.open_many([tmp_path / "a.zarr", tmp_path / "b.zarr"], "time", drift="first")
 
 
+@pytest.mark.parametrize("length", [2**40, 2**60])
+def test_a_coordinate_may_not_claim_more_than_the_memory(tmp_path, length):
+    for name in "ab":
+        squall.create_group(tmp_path / f"{name}.zarr")
+        squall.create_array(tmp_path / f"{name}.zarr", "time", shape=(length,), dtype="f8", chunks=(1000,), dims=("time",))
+    with pytest.raises(MemoryError, match=rf"[ab]\.zarr: time has {length} values"):
+        squall.open_many([tmp_path / "a.zarr", tmp_path / "b.zarr"], "time")
+
+
 def test_a_damaged_chunk_names_its_file(days):
     paths, _ = days
     (paths[3] / "t2m" / "c" / "0" / "0" / "0").write_bytes(b"x")

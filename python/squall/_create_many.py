@@ -6,6 +6,7 @@ So finish() knows what nobody wrote, wherever the writers were.
 
 import bisect
 import contextlib
+import errno
 import functools
 import glob
 import json
@@ -230,13 +231,13 @@ def _put(format, file, name, region, values):
 
 
 def _record(file, name, region):
-    """A line in this process's own list; it says no more than what has been written."""
-    line = json.dumps({"variable": name, "region": region}) + "\n"
-    fd = os.open(
-        f"{file.partial}.regions-{socket.gethostname()}-{os.getpid()}", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666
-    )
+    """A line in this process's own list; it says no more than what has been written. Nothing that was cut off before can spoil it."""
+    path = f"{file.partial}.regions-{socket.gethostname()}-{os.getpid()}"
+    line = f"\n{json.dumps({'variable': name, 'region': region})}\n".encode()
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        os.write(fd, line.encode())
+        if os.write(fd, line) < len(line):
+            raise OSError(errno.ENOSPC, "no room to note what has been written", path)
     finally:
         os.close(fd)
 
@@ -245,15 +246,24 @@ def _lists(file):
     return sorted(glob.glob(glob.escape(file.partial) + ".regions-*"))
 
 
+def _parse_line(line):
+    """(variable, region); None where that is not what the line says."""
+    try:
+        one = json.loads(line)
+        name, region = one["variable"], [tuple(r) for r in one["region"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    is_sound = isinstance(name, str) and all(len(r) == 3 and all(type(n) is int for n in r) for r in region)
+    return (name, region) if is_sound else None
+
+
 def _recorded(file):
-    """Variable → regions. A line that was cut off is a region that counts as not written."""
+    """Variable → regions. A line that was cut off or damaged is a region that counts as not written."""
     found = {}
     for path in _lists(file):
-        with open(path, encoding="utf-8") as lines:
-            for line in lines:
-                with contextlib.suppress(ValueError, KeyError):
-                    one = json.loads(line)
-                    found.setdefault(one["variable"], []).append([tuple(r) for r in one["region"]])
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            for name, region in filter(None, map(_parse_line, lines)):
+                found.setdefault(name, []).append(region)
     return found
 
 
@@ -506,6 +516,8 @@ def create_many(template, paths, dim, *, format="NETCDF3_64BIT_DATA", unlimited_
 def _clear(files, overwrite):
     for file in files:
         for path in (file.path, file.partial):
+            if os.path.isdir(path):
+                raise IsADirectoryError(errno.EISDIR, "a folder cannot be replaced by a file", path)
             if os.path.lexists(path) and not overwrite:
                 what = "was begun and never finished" if path == file.partial else "is there already"
                 raise FileExistsError(f"{path} {what}; overwrite=True replaces it")

@@ -4,7 +4,9 @@ import json
 import multiprocessing
 import pickle
 import random
+import signal
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -88,6 +90,56 @@ def test_after_a_failure_partial_files_stay_and_are_not_begun_again_unasked(tmp_
         again["mask"][...] = 1
     with pytest.raises(FileExistsError, match="is there already"):
         squall.create_many(template(), names(tmp_path, 2), dim="time")
+
+
+def one_variable(length):
+    return {"a": types.SimpleNamespace(dims=("x",), shape=(length,), dtype=np.dtype("u2"), attrs={})}
+
+
+DAMAGE = [
+    b"\0" * 50,
+    b'{"variable": "a", "reg',
+    b"[1, 2]\n",
+    b"5\n",
+    b"\xff\xfe\n",
+    b'{"variable": "a", "region": null}\n',
+    b'{"variable": ["a"], "region": [[0, 1, 1]]}\n',
+    b'{"variable": "a", "region": [["x", 1, 1]]}\n',
+    b'{"variable": "a", "region": [[0, 1]]}\n',
+    b'{"variable": "a", "region": [[0, 1.5, 1]]}\n',
+    b"[" * 100000,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=range(len(DAMAGE)))
+def test_a_damaged_line_costs_no_other(tmp_path, damage):
+    target = squall.create_many(one_variable(4), {tmp_path / "x.nc": 4}, "x")
+    target["a"][0] = 1
+    (notes,) = tmp_path.glob(".x.nc.partial.regions-*")
+    with open(notes, "ab") as file:
+        file.write(damage)
+    target["a"][1:3] = 2
+    assert target.missing() == {str(tmp_path / "x.nc"): {"a": [((3, 4),)]}}
+    target.finish()
+    assert squall.open(tmp_path / "x.nc")["a"][...].tolist() == [1, 2, 2, 65535]
+
+
+def test_what_cannot_be_noted_is_an_error(tmp_path):
+    resource = pytest.importorskip("resource")
+    target = squall.create_many(one_variable(400), {tmp_path / "x.nc": 400}, "x")
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    done = []
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="note|large"):
+            for i in range(400):
+                target["a"][i] = i
+                done.append(i)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    target["a"][len(done)] = 7
+    assert target.missing() == {str(tmp_path / "x.nc"): {"a": [((len(done) + 1, 400),)]}}
 
 
 def _write(packed, share):
@@ -230,6 +282,10 @@ def test_templates_need_no_xarray(tmp_path):
 def test_what_makes_no_sense_is_refused(tmp_path):
     with pytest.raises(ValueError, match="12 of time do not fall into 5 files"):
         squall.create_many(template(), names(tmp_path, 5), dim="time")
+    (tmp_path / "folder.nc").mkdir()
+    with pytest.raises(IsADirectoryError, match="a folder cannot be replaced"):
+        squall.create_many(template(), [tmp_path / "x.nc", tmp_path / "folder.nc"], dim="time", overwrite=True)
+    assert not (tmp_path / ".x.nc.partial").exists()
     with pytest.raises(ValueError, match="no variable has dimension 'level'"):
         squall.create_many(template(), names(tmp_path, 2), dim="level")
     with pytest.raises(TypeError, match="variable when holds datetime64"):

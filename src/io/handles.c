@@ -16,6 +16,7 @@ static struct {
     struct sq_mutex lock;
     struct sq_handle *hand; /* where eviction goes on; NULL: nothing is open */
     size_t open, limit;     /* 0: not set yet */
+    atomic_bool crowded;    /* more are open than may be: all others were being read when room was wanted */
     uint64_t hits;          /* of those that are closed */
     uint64_t opened, evicted;
     bool fork_handled;
@@ -101,12 +102,15 @@ static bool close_unpinned(struct sq_handle *h)
 /* Twice round at most: the first time takes the chance of those that were used. */
 static void evict_down_to(size_t wanted)
 {
+    if (cache.open > cache.limit) /* said first: who unpins a handle that is passed over here must see it */
+        atomic_store(&cache.crowded, true);
     for (size_t left = 2 * cache.open; left > 0 && cache.hand && cache.open > wanted; left--) {
         struct sq_handle *h = cache.hand;
         cache.hand = h->next;
         if (!atomic_exchange_explicit(&h->used, false, memory_order_relaxed))
             (void)close_unpinned(h);
     }
+    atomic_store(&cache.crowded, cache.open > cache.limit);
 }
 
 /* ---- handles ---------------------------------------------------------------------------------------------------------------------- */
@@ -215,6 +219,11 @@ int sq_handle_pin(struct sq_handle *h, int *ret_fd, struct squall_error *err)
 void sq_handle_unpin(struct sq_handle *h)
 {
     atomic_fetch_sub(&h->state, PIN);
+    if (!atomic_load(&cache.crowded))
+        return;
+    lock();
+    evict_down_to(cache.limit);
+    sq_mutex_unlock(&cache.lock);
 }
 
 /* ---- the public interface --------------------------------------------------------------------------------------------------------- */

@@ -177,7 +177,7 @@ static int take_file(void *user, size_t index, unsigned seat, struct squall_erro
     if (!f->ds)
         SQ_TRY(open_file(m, index, err));
     if (index > 0)
-        SQ_TRY(sq_compare_datasets(m->files[0].ds, f->ds, m->dim, &f->drift, err));
+        SQ_TRY(sq_compare_datasets(m->files[0].ds, f->ds, m->dim, m->coordinate, &f->drift, err));
     if (f->drift.fatal)
         return 0;
     SQ_TRY(find_length(m, f, err));

@@ -71,7 +71,7 @@ static int json_of(const struct sq_json *value, struct sq_text *out, struct squa
 }
 
 struct two {
-    const struct squall_array *first, *other;
+    const struct squall_array *first, *other, *counted;
     const char *first_path, *other_path;
     struct sq_drift *drift;
 };
@@ -151,6 +151,11 @@ static int compare_values(const struct two *t, struct squall_error *err)
     return sq_drift_add(t->drift, err, "%s: the values of %s are others than in %s", t->other_path, a->info.name, t->first_path);
 }
 
+static const char *sequences_of(const struct squall_array_info *info)
+{
+    return info->sequence_type ? info->sequence_type : "bytes";
+}
+
 static int compare_arrays(const struct two *t, const char *dim, struct squall_error *err)
 {
     const struct squall_array_info *a = &t->first->info, *b = &t->other->info;
@@ -158,6 +163,11 @@ static int compare_arrays(const struct two *t, const char *dim, struct squall_er
     if (strcmp(a->numpy_type, b->numpy_type) != 0 || a->type != b->type) {
         SQ_TRY(
             sq_drift_add(t->drift, err, "%s: %s is %s, in %s it is %s", t->other_path, b->name, b->type_name, t->first_path, a->type_name));
+        return fatal(t->drift);
+    }
+    if (strcmp(sequences_of(a), sequences_of(b)) != 0) {
+        SQ_TRY(sq_drift_add(t->drift, err, "%s: %s holds sequences of %s, in %s of %s", t->other_path, b->name, sequences_of(b),
+                            t->first_path, sequences_of(a)));
         return fatal(t->drift);
     }
     if (!shapes_agree(t->first, t->other, dim)) {
@@ -168,17 +178,17 @@ static int compare_arrays(const struct two *t, const char *dim, struct squall_er
                             t->first_path, sq_text_string(&first)));
         return fatal(t->drift);
     }
-    SQ_TRY(compare_attributes(t, is_dim, err));
+    SQ_TRY(compare_attributes(t, t->first == t->counted, err));
     if (strcmp(a->fill_value, b->fill_value) != 0)
         SQ_TRY(sq_drift_add(t->drift, err, "%s: the fill value of %s is %s, in %s it is %s", t->other_path, b->name, b->fill_value,
                             t->first_path, a->fill_value));
     return !is_dim && sq_is_coordinate(t->first) && strcmp(a->dims[0], dim) != 0 ? compare_values(t, err) : 0;
 }
 
-int sq_compare_datasets(const struct squall_dataset *first, const struct squall_dataset *other, const char *dim, struct sq_drift *ret,
-                        struct squall_error *err)
+int sq_compare_datasets(const struct squall_dataset *first, const struct squall_dataset *other, const char *dim,
+                        const struct squall_array *counted, struct sq_drift *ret, struct squall_error *err)
 {
-    struct two t = {.first_path = first->path, .other_path = other->path, .drift = ret};
+    struct two t = {.counted = counted, .first_path = first->path, .other_path = other->path, .drift = ret};
     for (size_t i = 0; i < first->array_count; i++) {
         t.first = first->arrays[i];
         t.other = sq_find_array(other, t.first->info.name, i);

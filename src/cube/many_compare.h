@@ -22,10 +22,10 @@ int sq_dimension_of(const struct squall_array *a, const char *dim);
 bool sq_is_coordinate(const struct squall_array *a);
 
 /*
- * Everything that `other` says differently than `first`, but for lengths along dim, and for the values and time units of the array dim itself. Coordinates of
- * other dimensions are read and compared.
+ * Everything that `other` says differently than `first`, but for lengths along dim, the values of the array dim itself, and the time units of `counted`, an
+ * array of first whose times are counted alike afterwards; NULL: there is none. Coordinates of other dimensions are read and compared.
  */
-int sq_compare_datasets(const struct squall_dataset *first, const struct squall_dataset *other, const char *dim, struct sq_drift *ret,
-                        struct squall_error *err) SQUALL_CHECK;
+int sq_compare_datasets(const struct squall_dataset *first, const struct squall_dataset *other, const char *dim,
+                        const struct squall_array *counted, struct sq_drift *ret, struct squall_error *err) SQUALL_CHECK;
 
 #endif

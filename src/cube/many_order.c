@@ -133,6 +133,15 @@ static int parse_all(const struct sq_many_part *parts, const char *const *paths,
     return 0;
 }
 
+/* A part that counts otherwise than part i. */
+static size_t find_other(const struct sq_many_part *parts, size_t count, size_t i)
+{
+    size_t other = 0;
+    while (other + 1 < count && same_text(parts[other].units, parts[i].units) && same_text(parts[other].calendar, parts[i].calendar))
+        other++;
+    return other;
+}
+
 /* Their units differ: count all as the first, else in the coarsest finer unit, else in a wider type. */
 static int count_alike(struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, struct sq_many_coordinate *c,
                        struct squall_error *err)
@@ -150,8 +159,10 @@ static int count_alike(struct sq_many_part *parts, const char *const *paths, siz
                 return c->units ? 0 : sq_error_memory(err, 64);
             }
         while (sq_cf_time_refine(&to));
-        if (wide || !is_short(c->type))
-            return cannot_count(name, paths[failed], parts[failed].units, parts[failed].calendar, &parts[0], paths[0], err);
+        if (wide || !is_short(c->type)) {
+            const size_t other = find_other(parts, count, failed);
+            return cannot_count(name, paths[failed], parts[failed].units, parts[failed].calendar, &parts[other], paths[other], err);
+        }
         SQ_TRY(widen_all(&c->type, parts, count, err));
     }
 }

@@ -195,6 +195,30 @@ def test_types_and_shapes_must_agree(tmp_path):
         assert "cannot be read as one array" in str(failure.value)
 
 
+@pytest.mark.parametrize("kind", ["f2", "?"])
+def test_units_hold_where_times_are_not_counted(tmp_path, kind):
+    write_day(tmp_path / "a.zarr", 0, kind=kind)
+    write_day(tmp_path / "b.zarr", 1, kind=kind, units="days since 1970-01-01")
+    with pytest.raises(squall.Error, match=r'b\.zarr: units of time is "days since 1970-01-01", in .*a\.zarr it is "hours since'):
+        squall.open_many([tmp_path / "a.zarr", tmp_path / "b.zarr"], "time")
+
+
+def test_a_count_that_is_too_great_names_both_files(tmp_path):
+    write_day(tmp_path / "a.zarr", 0, units="days since 1970-01-01", start=2**61)
+    write_day(tmp_path / "b.zarr", 0, units="seconds since 1970-01-01")
+    with pytest.raises(squall.Error, match=r'a\.zarr: time counts "days .*together with .*b\.zarr, "seconds'):
+        squall.open_many([tmp_path / "a.zarr", tmp_path / "b.zarr"], "time")
+
+
+def test_sequences_of_other_elements_are_not_joined(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    for name, kind in (("a", "f4"), ("b", "f8")):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file.create_dataset("v", (1,), h5py.vlen_dtype(kind))[0] = [1, 2]
+    with pytest.raises(squall.Error, match=r"b\.h5: v holds sequences of <f8, in .*a\.h5 of <f4: they cannot be read as one array"):
+        squall.open_many([tmp_path / "a.h5", tmp_path / "b.h5"], "n", drift="first")
+
+
 def test_a_matrix_that_has_the_dimension_twice_is_not_cut(tmp_path):
     for name, length in (("a", 3), ("b", 4)):
         squall.create_group(tmp_path / f"{name}.zarr")

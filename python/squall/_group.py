@@ -108,7 +108,8 @@ class Group(Mapping):
         if path in self._tree.groups and path != self._name:
             return Group(self._tree, path)
         there = [*self.arrays, *self.groups]
-        raise KeyError(f"no {name} in {self.path}; there is {', '.join(there[:20]) or 'nothing'}{' …' if len(there) > 20 else ''}")
+        known = f"there is {', '.join(there[:20]) or 'nothing'}{' …' if len(there) > 20 else ''}"
+        raise KeyError("; ".join([f"no {name} in {self.path}", known, *[p for p in self.problems if path in p][:1]]))
 
     def _within(self, name):
         return "/".join(part for part in (self._name, *name.split("/")) if part)

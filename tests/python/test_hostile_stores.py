@@ -378,3 +378,13 @@ def test_a_name_of_very_many_parts_is_left_out(look, holes):
     edit(holes / "zarr.json", change)
     assert "nested more than 64 deep" in look("info", holes, codes=(3,)).err
     assert list(squall.open(holes)) == ["a"]
+
+
+def test_who_asks_for_an_array_that_was_left_out_hears_why(tmp_path):
+    for name in ("v", "w"):
+        squall.create_array(tmp_path / "s.zarr", name, shape=(6,), dtype="f4")
+    (tmp_path / "s.zarr/v/zarr.json").write_text('{"zarr_format":')
+    with pytest.raises(KeyError, match=r"no v in .*there is w; .*v left out: .*zarr\.json: JSON ends"):
+        squall.open(tmp_path / "s.zarr")["v"]
+    with pytest.raises(KeyError, match="there is w'$"):
+        squall.open(tmp_path / "s.zarr")["x"]

@@ -110,7 +110,7 @@ int squall_array_read(squall_array *a, const struct squall_selection *selection,
                       struct squall_error *err) SQUALL_CHECK;
 
 /*
- * Read the whole array once, on `threads` threads, into memory that is thrown away: how fast this machine reads it.
+ * Read the whole array once, on `threads` threads (0: as many as the context allows), into memory that is thrown away: how fast this machine reads it.
  * Errors as squall_array_read.
  */
 int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *ret, struct squall_error *err) SQUALL_CHECK;

@@ -60,7 +60,8 @@ def open_many(paths, concat_dim=None, *, order="coordinates", drift="error"):
 
 
 def _open(names, settings):
-    return _squall.open_many(names[0], tuple(os.fsencode(name) for name in names), *settings)
+    label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return _squall.open_many(label, tuple(os.fsencode(name) for name in names), *settings)
 
 
 def manifest(dataset):

@@ -315,7 +315,12 @@ bool sq_json_equal(const struct sq_json *a, const struct sq_json *b)
 {
     if (!a || !b)
         return a == b;
-    return json_object_equal(inner(a), inner(b));
+    if (json_object_equal(inner(a), inner(b)))
+        return true;
+    /* a NaN is another number than itself, but says the same */
+    SQ_CLEANUP_TEXT struct sq_text first = SQ_TEXT_INIT, second = SQ_TEXT_INIT;
+    return !sq_json_write(a, false, &first, NULL) && !sq_json_write(b, false, &second, NULL) &&
+           !strcmp(sq_text_string(&first), sq_text_string(&second));
 }
 
 int sq_json_each(const struct sq_json *object, sq_json_visit *visit, void *user, struct squall_error *err)

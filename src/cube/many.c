@@ -42,15 +42,15 @@ struct many {
 
 /* ---- along what ------------------------------------------------------------------------------------------------------------------- */
 
-/* Of an array of numbers and moderate size: are the first file's values also the second's? */
+/* Of an array of numbers and moderate size: are the first file's values other ones than the second's? */
 static int differ(struct squall_array *a, struct squall_array *b, bool *ret, struct squall_error *err)
 {
     enum { READ_BYTES = 1 << 20 };
     struct squall_selection all = squall_selection_all(a);
     const uint64_t bytes = a->info.shape[0] * a->info.element_bytes;
-    *ret = false;
-    if (a->info.unsupported || a->info.type != b->info.type || sq_type_is_variable(a->info.type) || a->info.shape[0] > READ_BYTES ||
-        bytes > READ_BYTES || bytes == 0)
+    *ret = a->info.type != b->info.type;
+    if (*ret || a->info.unsupported || sq_type_is_variable(a->info.type) || a->info.shape[0] > READ_BYTES || bytes > READ_BYTES ||
+        bytes == 0)
         return 0;
     SQ_CLEANUP_FREE char *values = sq_alloc(2, (size_t)bytes);
     if (!values)
@@ -120,8 +120,7 @@ static int choose_dimension(struct many *m, struct squall_error *err)
             m->new_dimension = false;
     const struct squall_array *a = sq_find_array(first, m->dim, 0);
     const bool shaped = a && (m->new_dimension ? a->info.rank == 0 : sq_is_coordinate(a));
-    if (shaped && !a->info.unsupported && (sq_type_is_float(a->info.type) || sq_type_is_integer(a->info.type)) &&
-        squall_type_size(a->info.type) <= 8 && a->info.type != SQUALL_FLOAT16 && a->info.type != SQUALL_BFLOAT16)
+    if (shaped && sq_many_is_countable(a))
         m->coordinate = a;
     return 0;
 }
@@ -191,13 +190,16 @@ static int take_file(void *user, size_t index, unsigned seat, struct squall_erro
     return status ? sq_error_within(err, status, "%s", m->paths[index]) : 0;
 }
 
-static int refuse(const struct sq_drift *drift, size_t total, struct squall_error *err)
+static int refuse(const struct many *m, const struct sq_drift *drift, size_t total, struct squall_error *err)
 {
     SQ_CLEANUP_TEXT struct sq_text more = SQ_TEXT_INIT;
     if (total > 1)
         sq_text_printf(&more, ", and %zu more", total - 1);
-    return sq_error(err, SQUALL_EREFUSED, "%s%s; drift \"warn\" or \"first\" takes the first file's word", drift->lines[0],
-                    sq_text_string(&more));
+    SQ_CLEANUP_TEXT struct sq_text taken_as = SQ_TEXT_INIT;
+    if (m->new_dimension)
+        sq_text_printf(&taken_as, "no file has a dimension %s, so each is one place of a new one; ", m->dim);
+    return sq_error(err, SQUALL_EREFUSED, "%s%s%s; drift \"warn\" or \"first\" takes the first file's word", sq_text_string(&taken_as),
+                    drift->lines[0], sq_text_string(&more));
 }
 
 static int add_lines(struct squall_dataset *ds, const struct sq_drift *drift, struct squall_error *err)
@@ -220,7 +222,7 @@ static int apply_policy(const struct many *m, const struct sq_drift *disorder, s
     if (total == 0 || m->options.drift == SQUALL_DRIFT_FIRST)
         return 0;
     if (m->options.drift == SQUALL_DRIFT_ERROR)
-        return refuse(first, total, err);
+        return refuse(m, first, total, err);
     for (size_t i = 0; i < m->count; i++)
         SQ_TRY(add_lines(ds, &m->files[i].drift, err));
     return add_lines(ds, disorder, err);
@@ -237,8 +239,7 @@ static int find_order(struct many *m, struct sq_drift *drift, struct squall_erro
         return sq_error_memory(err, m->count * sizeof *parts);
     for (size_t i = 0; i < m->count; i++)
         parts[i] = m->files[i].part;
-    int status =
-        sq_many_order(m->coordinate->info.type, parts, m->paths, m->count, m->dim, m->options.order, m->order, drift, &m->joined, err);
+    int status = sq_many_order(parts, m->paths, m->count, m->dim, m->options.order, m->order, drift, &m->joined, err);
     for (size_t i = 0; i < m->count; i++) /* values may have become wider */
         m->files[i].part = parts[i];
     return status;

@@ -19,11 +19,19 @@ static int copy_text(const struct sq_json *attributes, const char *name, char **
     return 0;
 }
 
+bool sq_many_is_countable(const struct squall_array *a)
+{
+    const enum squall_type type = a->info.type;
+    return !a->info.unsupported && type != SQUALL_FLOAT16 && type != SQUALL_BFLOAT16 && sq_type_size(type) <= 8 &&
+           (sq_type_is_float(type) || sq_type_is_integer(type));
+}
+
 int sq_many_part_read(struct squall_array *a, struct sq_many_part *ret, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
     const struct squall_selection all = squall_selection_all(a);
     uint64_t bytes;
+    ret->type = a->info.type;
     ret->length = a->info.rank ? a->info.shape[0] : 1;
     if (!sq_mul_u64(ret->length, a->info.element_bytes, &bytes) || bytes > SIZE_MAX - 1 || !(ret->values = sq_alloc(1, (size_t)bytes + 1)))
         return sq_error_memory(err, ret->length);
@@ -70,46 +78,81 @@ static bool is_short(enum squall_type type)
     return squall_type_size(type) < 8;
 }
 
-/* The type in which all can be told: eight bytes wide. */
-static void widen(enum squall_type type, struct sq_many_part *part, void *wide)
+static int64_t integer_at(enum squall_type type, const void *values, uint64_t i)
 {
+    switch (type) {
+    case SQUALL_INT8:
+        return ((const int8_t *)values)[i];
+    case SQUALL_INT16:
+        return ((const int16_t *)values)[i];
+    case SQUALL_INT32:
+        return ((const int32_t *)values)[i];
+    case SQUALL_UINT8:
+        return ((const uint8_t *)values)[i];
+    case SQUALL_UINT16:
+        return ((const uint16_t *)values)[i];
+    case SQUALL_UINT32:
+        return ((const uint32_t *)values)[i];
+    default: /* of uint64 those that fit: see convert */
+        return ((const int64_t *)values)[i];
+    }
+}
+
+static double number_at(enum squall_type type, const void *values, uint64_t i)
+{
+    switch (type) {
+    case SQUALL_UINT64:
+        return (double)((const uint64_t *)values)[i];
+    case SQUALL_FLOAT32:
+        return (double)((const float *)values)[i];
+    case SQUALL_FLOAT64:
+        return ((const double *)values)[i];
+    default:
+        return (double)integer_at(type, values, i);
+    }
+}
+
+/* A value in a type of eight bytes, int64 or float64; false: it has none there. */
+static bool convert_value(enum squall_type from, const void *values, uint64_t i, enum squall_type to, void *wide)
+{
+    static const double EXACT_BELOW = 9007199254740992.0; /* 2^53: integers up to here are doubles, too */
+    if (to == SQUALL_INT64) {
+        ((int64_t *)wide)[i] = integer_at(from, values, i);
+        return from != SQUALL_UINT64 || ((const uint64_t *)values)[i] <= INT64_MAX;
+    }
+    const double number = number_at(from, values, i);
+    ((double *)wide)[i] = number;
+    return sq_type_is_float(from) || (number <= EXACT_BELOW && number >= -EXACT_BELOW);
+}
+
+static int convert(struct sq_many_part *part, enum squall_type to, const char *name, const char *path, struct squall_error *err)
+{
+    void *wide = sq_alloc((size_t)part->length + 1, 8);
+    if (!wide)
+        return sq_error_memory(err, 8 * part->length);
     for (uint64_t i = 0; i < part->length; i++)
-        switch (type) {
-        case SQUALL_INT8:
-            ((int64_t *)wide)[i] = ((const int8_t *)part->values)[i];
-            break;
-        case SQUALL_UINT8:
-            ((int64_t *)wide)[i] = ((const uint8_t *)part->values)[i];
-            break;
-        case SQUALL_INT16:
-            ((int64_t *)wide)[i] = ((const int16_t *)part->values)[i];
-            break;
-        case SQUALL_UINT16:
-            ((int64_t *)wide)[i] = ((const uint16_t *)part->values)[i];
-            break;
-        case SQUALL_INT32:
-            ((int64_t *)wide)[i] = ((const int32_t *)part->values)[i];
-            break;
-        case SQUALL_UINT32:
-            ((int64_t *)wide)[i] = ((const uint32_t *)part->values)[i];
-            break;
-        default:
-            ((double *)wide)[i] = (double)((const float *)part->values)[i];
-            break;
+        if (!convert_value(part->type, part->values, i, to, wide)) {
+            sq_free(wide);
+            return sq_error(err, SQUALL_EREFUSED, "%s: %s has numbers that are too large to be told together with other files'", path,
+                            name);
         }
     sq_free(part->values);
     part->values = wide;
+    part->type = to;
+    return 0;
 }
 
-static int widen_all(enum squall_type *type, struct sq_many_part *parts, size_t count, struct squall_error *err)
+/* The type in which all can be told: eight bytes wide. */
+static int widen_all(struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, enum squall_type *ret,
+                     struct squall_error *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        void *wide = sq_alloc((size_t)parts[i].length + 1, 8);
-        if (!wide)
-            return sq_error_memory(err, 8 * parts[i].length);
-        widen(*type, &parts[i], wide);
-    }
-    *type = *type == SQUALL_FLOAT32 ? SQUALL_FLOAT64 : SQUALL_INT64;
+    enum squall_type wide = SQUALL_INT64;
+    for (size_t i = 0; i < count; i++)
+        if (sq_type_is_float(parts[i].type))
+            wide = SQUALL_FLOAT64;
+    for (size_t i = 0; i < count; i++)
+        SQ_TRY(convert(&parts[i], wide, name, paths[i], err));
+    *ret = wide;
     return 0;
 }
 
@@ -163,37 +206,11 @@ static int count_alike(struct sq_many_part *parts, const char *const *paths, siz
             const size_t other = find_other(parts, count, failed);
             return cannot_count(name, paths[failed], parts[failed].units, parts[failed].calendar, &parts[other], paths[other], err);
         }
-        SQ_TRY(widen_all(&c->type, parts, count, err));
+        SQ_TRY(widen_all(parts, paths, count, name, &c->type, err));
     }
 }
 
 /* ---- the order -------------------------------------------------------------------------------------------------------------------- */
-
-static double number_at(enum squall_type type, const void *values, uint64_t i)
-{
-    switch (type) {
-    case SQUALL_INT8:
-        return ((const int8_t *)values)[i];
-    case SQUALL_INT16:
-        return ((const int16_t *)values)[i];
-    case SQUALL_INT32:
-        return ((const int32_t *)values)[i];
-    case SQUALL_INT64:
-        return (double)((const int64_t *)values)[i];
-    case SQUALL_UINT8:
-        return ((const uint8_t *)values)[i];
-    case SQUALL_UINT16:
-        return ((const uint16_t *)values)[i];
-    case SQUALL_UINT32:
-        return ((const uint32_t *)values)[i];
-    case SQUALL_UINT64:
-        return (double)((const uint64_t *)values)[i];
-    case SQUALL_FLOAT32:
-        return (double)((const float *)values)[i];
-    default:
-        return ((const double *)values)[i];
-    }
-}
 
 struct place {
     double first, last;
@@ -288,22 +305,25 @@ static int find_order(const struct sq_many_part *parts, const char *const *paths
     return note_disorder(c->type, c->values, places, paths, count, name, falls ? -1 : 1, drift, err);
 }
 
-int sq_many_order(enum squall_type type, struct sq_many_part *parts, const char *const *paths, size_t count, const char *name,
-                  enum squall_order how, size_t *order, struct sq_drift *drift, struct sq_many_coordinate *ret, struct squall_error *err)
+int sq_many_order(struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, enum squall_order how,
+                  size_t *order, struct sq_drift *drift, struct sq_many_coordinate *ret, struct squall_error *err)
 {
-    struct sq_many_coordinate c = {.type = type};
-    bool alike = true;
+    struct sq_many_coordinate c = {.type = parts[0].type};
+    bool alike = true, one_type = true;
     for (size_t i = 0; i < count; i++) {
         alike = alike && same_text(parts[i].units, parts[0].units) && same_text(parts[i].calendar, parts[0].calendar);
+        one_type = one_type && parts[i].type == parts[0].type;
         if (!sq_add_u64(c.length, parts[i].length, &c.length) || c.length > SIZE_MAX / 16)
             return sq_error_memory(err, c.length);
     }
+    if (!one_type)
+        SQ_TRY(widen_all(parts, paths, count, name, &c.type, err));
     if (!(c.values = sq_alloc((size_t)c.length + 1, 8))) /* room for the wider type */
         return sq_error_memory(err, 8 * c.length);
     int status = 0;
     uint8_t *at = c.values;
     for (size_t i = 0; i < count && alike; i++) {
-        const size_t bytes = (size_t)parts[i].length * squall_type_size(type);
+        const size_t bytes = (size_t)parts[i].length * squall_type_size(c.type);
         memcpy(at, parts[i].values, bytes);
         at += bytes;
     }

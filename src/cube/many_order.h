@@ -7,6 +7,7 @@
 
 /* The coordinate's part in one file. */
 struct sq_many_part {
+    enum squall_type type;
     void *values;           /* length elements; sq_free */
     uint64_t length;        /* of the dimension in this file */
     char *units, *calendar; /* NULL: none; sq_free */
@@ -19,19 +20,21 @@ struct sq_many_coordinate {
     uint64_t length;
 };
 
+/* Is it of a type that files can be put in order by? */
+bool sq_many_is_countable(const struct squall_array *a);
+
 /* The part of one file: `a` is the coordinate, one element where it has no dimension. */
 int sq_many_part_read(struct squall_array *a, struct sq_many_part *ret, struct squall_error *err) SQUALL_CHECK;
 void sq_many_part_done(struct sq_many_part *part);
 
 /*
- * Count all parts alike, find the order of the files, join the values. paths: for messages.
+ * Count all parts alike, in one type, find the order of the files, join the values. paths: for messages.
  *
  * order     [count]: which file is the i-th
  * drift     files that overlap or are in no order
  * Errors: SQUALL_EREFUSED where times cannot be counted alike
  */
-int sq_many_order(enum squall_type type, struct sq_many_part *parts, const char *const *paths, size_t count, const char *name,
-                  enum squall_order how, size_t *order, struct sq_drift *drift, struct sq_many_coordinate *ret,
-                  struct squall_error *err) SQUALL_CHECK;
+int sq_many_order(struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, enum squall_order how,
+                  size_t *order, struct sq_drift *drift, struct sq_many_coordinate *ret, struct squall_error *err) SQUALL_CHECK;
 
 #endif

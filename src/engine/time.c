@@ -82,6 +82,7 @@ int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *re
     int status = 0;
     if (bytes > 0)
         memset(buffer, 0, (size_t)bytes);
+    threads = threads ? threads : a->dataset->ctx->threads;
     double begin = sq_clock_s();
     do {
         uint64_t elements = elements_of(info.rank, s.count);

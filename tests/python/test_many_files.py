@@ -1,5 +1,6 @@
 """Many files as one dataset: numpy's concatenate of what each file holds is the oracle; files that do not agree are named."""
 
+import json
 import os
 import pickle
 import re
@@ -187,9 +188,10 @@ def test_files_that_do_not_agree_are_named(tmp_path, what):
 
 def test_types_and_shapes_must_agree(tmp_path):
     write_day(tmp_path / "a.zarr", 0)
-    write_day(tmp_path / "b.zarr", 1, kind="f8")
+    write_day(tmp_path / "b.zarr", 1)
+    squall.create_array(tmp_path / "b.zarr", "t2m", data=np.zeros((4, 3, 4)), dims=("time", "lat", "x"), overwrite=True)
     write_day(tmp_path / "c.zarr", 2, lat=(1, 2))
-    for name, words in (("b", r"b\.zarr: time is float64, in .*a\.zarr it is int64"), ("c", r"lat has the shape \(lat=2\)")):
+    for name, words in (("b", r"b\.zarr: t2m is float64, in .*a\.zarr it is float32"), ("c", r"lat has the shape \(lat=2\)")):
         with pytest.raises(squall.Error, match=words) as failure:
             squall.open_many([tmp_path / "a.zarr", tmp_path / f"{name}.zarr"], "time", drift="first")
         assert "cannot be read as one array" in str(failure.value)
@@ -285,3 +287,39 @@ def test_the_command_takes_patterns(days):
     command = os.environ.get("SQUALL", "build/squall")
     done = subprocess.run([command, "info", str(paths[0].parent / "day*.zarr")], capture_output=True, text=True)
     assert done.returncode == 0 and "t2m" in done.stdout and "time=20" in done.stdout.replace(" ", ""), done
+
+
+@pytest.mark.parametrize(("first", "second", "wanted"), [("i4", "i8", "i8"), ("f8", "i8", "f8"), ("i2", "f4", "f8"), ("u4", "i4", "i8")])
+def test_times_of_different_types_are_told_in_one(tmp_path, first, second, wanted):
+    write_day(tmp_path / "a.zarr", 0, kind=first)
+    write_day(tmp_path / "b.zarr", 1, kind=second)
+    ds = squall.open_many([tmp_path / "b.zarr", tmp_path / "a.zarr"])
+    assert ds["time"].dtype == wanted and ds["time"][...].tolist() == list(range(0, 48, 6))
+
+
+def test_a_nan_is_the_same_as_a_nan(tmp_path):
+    for i in range(2):
+        write_day(tmp_path / f"{i}.zarr", i, attrs={"comment": f"{i}"})
+        attrs = squall.open_array(tmp_path / f"{i}.zarr" / "t2m", mode="r+").attrs
+        attrs["missing_value"] = float("nan")
+    ds = squall.open_many(sorted(tmp_path.iterdir()))
+    assert np.isnan(ds["t2m"].attrs["missing_value"])
+
+
+def test_a_dimension_that_no_file_has_is_told_where_files_differ(days):
+    paths, _ = days
+    words = "no file has a dimension tiem, so each is one place of a new one; .*the values of time are others"
+    with pytest.raises(squall.Error, match=words):
+        squall.open_many(paths, concat_dim="tiem")
+
+
+def test_a_list_of_files_is_told_as_such(days):
+    paths, _ = days
+    assert f"{paths[0]} and 4 more" in repr(squall.open_many(paths))
+
+
+def test_the_command_measures_patterns(days):
+    paths, values = days
+    command = os.environ.get("SQUALL", "build/squall")
+    done = subprocess.run([command, "bench", "--json", str(paths[0].parent / "day*.zarr")], capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout)["points"] >= values.size, done

@@ -76,9 +76,25 @@ def _coordinate(name, variable, format):
     return _Variable(tuple(dims), values.shape, values.dtype, dict(encoded.attrs), {}, values)
 
 
-def _data(name, variable, coordinates):
+def _stored(name, variable):
+    """The encoding of a variable and its type: as it is assigned, which is not packed, where the encoding packs what is in memory."""
     encoding = dict(getattr(variable, "encoding", None) or {})
-    dtype = np.dtype(encoding.get("dtype") or variable.dtype)
+    memory, dtype = np.dtype(variable.dtype), np.dtype(encoding.get("dtype") or variable.dtype)
+    if "units" in encoding and memory.kind in "mMO":
+        raise TypeError(
+            f"variable {name} holds times ({memory}), which are not encoded as they are assigned: "
+            "open the template with decode_times=False, or make it a coordinate"
+        )
+    if dtype.kind == "S" and memory != dtype:
+        raise TypeError(f"variable {name} holds {memory}, which does not fit {dtype}: open the template with concat_characters=False")
+    is_masked = memory.kind == "f" and dtype.kind in "iu" and any(encoding.get(k) is not None for k in ("_FillValue", "missing_value"))
+    if is_masked or any(k in encoding for k in ("scale_factor", "add_offset", "_Unsigned")):
+        return {k: e for k, e in encoding.items() if k != "_FillValue"}, memory
+    return encoding, dtype
+
+
+def _data(name, variable, coordinates):
+    encoding, dtype = _stored(name, variable)
     if dtype.kind not in "iufS" or (dtype.kind == "S" and dtype.itemsize != 1):
         raise TypeError(
             f"variable {name} holds {dtype}: NetCDF stores numbers and characters; give its encoding a dtype, and assign such values"
@@ -346,6 +362,20 @@ def _parse(key, shape, name):
     return region, tuple(r[1] for d, r in enumerate(region) if d not in dropped), tuple(dropped), tuple(turned)
 
 
+def _check_fits(name, value, dtype):
+    """Refuse what numpy would cast to something else: times to numbers, and numbers that an integer type has not."""
+    values = np.asarray(value)
+    if values.dtype.kind in "mM" and dtype.kind in "iuf":
+        raise TypeError(f"variable {name} holds {dtype}, not times: assign numbers in its units")
+    if dtype.kind not in "iu" or values.dtype.kind not in "iuf" or not values.size or np.can_cast(values.dtype, dtype):
+        return
+    least, most, limits = values.min().item(), values.max().item(), np.iinfo(dtype)
+    if least != least:
+        raise ValueError(f"variable {name} holds {dtype}, which has no NaN: assign its fill value")
+    if least < limits.min or most > limits.max:
+        raise OverflowError(f"variable {name} holds {dtype}, {limits.min} to {limits.max}; got {least if least < limits.min else most}")
+
+
 class ManyVariable:
     """A variable of all files together: target[name][key] = values, with integers and slices. .shape, .dtype, .dims, .ndim, .size"""
 
@@ -357,11 +387,10 @@ class ManyVariable:
 
     def __setitem__(self, key, value):
         region, shape, dropped, turned = _parse(key, self.shape, self.name)
-        values = (
-            np.expand_dims(_values.values_for(value, self.dtype, shape), dropped)
-            if dropped
-            else _values.values_for(value, self.dtype, shape)
-        )
+        _check_fits(self.name, value, self.dtype)
+        values = _values.values_for(value, self.dtype, shape)
+        if dropped:
+            values = np.expand_dims(values, dropped)
         if turned:
             values = np.flip(values, turned)
         if values.size:
@@ -490,7 +519,9 @@ def create_many(template, paths, dim, *, format="NETCDF3_64BIT_DATA", unlimited_
 
     A context manager: at its end finish() is called. Until then each file is .NAME.partial in its folder, and it stays so where something
     failed. Works as the target of dask.array.store(…, lock=False, compute=False). Values are stored as they are assigned, cast to the
-    variable's type: nothing is scaled or masked. Raises FileExistsError, TypeError for types that NetCDF has not, ValueError.
+    variable's type: nothing is scaled. A variable whose encoding packs it (scale_factor, add_offset, _Unsigned; integers with a _FillValue
+    that are floats in memory) is stored unpacked, in the type that it has in memory. Raises FileExistsError, TypeError for types that
+    NetCDF has not and for times that xarray decoded, OverflowError for values that an integer type has not, ValueError.
     """
     if format not in FORMATS:
         raise ValueError(f"format {format!r}: possible are {', '.join(map(repr, FORMATS))}")

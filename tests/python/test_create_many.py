@@ -279,6 +279,51 @@ def test_templates_need_no_xarray(tmp_path):
     assert squall.open(tmp_path / "y.nc")["a"][...].tolist() == [2, 3, 65535] and squall.open(tmp_path / "y.nc")["a"].attrs["units"] == "m"
 
 
+def packed(path):
+    """A file with packed, masked and unsigned integers."""
+    d = xr.Dataset({n: ("x", np.array([250.25, np.nan, 300.5, 273.0])) for n in ("t", "flag")})
+    d["flag"][...] = [1, np.nan, 3, 4]
+    d["byte"] = "x", np.array([0, -56, -1, 7], "i1"), {"_Unsigned": "true"}
+    encoding = {
+        "t": {"dtype": "i2", "scale_factor": 0.01, "add_offset": 273.0, "_FillValue": -32768},
+        "flag": {"dtype": "i2", "_FillValue": -1},
+    }
+    d.to_netcdf(path, format="NETCDF3_CLASSIC", encoding=encoding)
+    return xr.open_dataset(path)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_packed_template_is_stored_unpacked(format, tmp_path):
+    with packed(tmp_path / "packed.nc") as ds:
+        with squall.create_many(ds, names(tmp_path, 2), dim="x", format=format) as target:
+            for name in ds:
+                target[name][...] = ds[name].values
+        with xr.open_mfdataset(names(tmp_path, 2), engine="netcdf4", combine="nested", concat_dim="x") as d:
+            for name in ds:
+                assert d[name].dtype == ds[name].dtype and np.array_equal(d[name], ds[name], equal_nan=True), name
+
+
+def test_what_an_integer_type_has_not_is_refused(tmp_path):
+    target = squall.create_many(one_variable(4), {tmp_path / "x.nc": 4}, "x")
+    for value in (-1, 65536, [1, 2, 3, 1e9], np.full(4, np.inf), np.full(4, -1, "i1"), 2**64):
+        with pytest.raises(OverflowError):
+            target["a"][...] = value
+    with pytest.raises(ValueError, match="variable a holds uint16, which has no NaN"):
+        target["a"][...] = [1, 2, np.nan, 4]
+    with pytest.raises(TypeError, match="variable a holds uint16, not times"):
+        target["a"][0] = np.datetime64("2026-01-01")
+    target["a"][...] = np.array([0, 1, 2, 65535], "f8")
+    target.finish()
+    assert squall.open(tmp_path / "x.nc")["a"][...].tolist() == [0, 1, 2, 65535]
+
+
+def test_decoded_times_and_texts_are_refused_by_name(tmp_path):
+    for values, what in ((np.array(["2026-01-01"] * 4, "M8[ns]"), "variable v holds times"), (np.array([b"abc"] * 4), "variable v holds")):
+        xr.Dataset({"v": ("x", values)}).to_netcdf(tmp_path / "t.nc", format="NETCDF3_CLASSIC")
+        with xr.open_dataset(tmp_path / "t.nc") as ds, pytest.raises(TypeError, match=what):
+            squall.create_many(ds, names(tmp_path, 2), dim="x")
+
+
 def test_what_makes_no_sense_is_refused(tmp_path):
     with pytest.raises(ValueError, match="12 of time do not fall into 5 files"):
         squall.create_many(template(), names(tmp_path, 5), dim="time")

@@ -32,6 +32,26 @@ static void find_kind(struct coordinate *c)
         }
 }
 
+static bool is_one_of(const char *text, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(text, list[i]))
+            return true;
+    return false;
+}
+
+/* By its units as CF spells them; or by a name, unless the units are others than degrees. */
+static bool says_longitude(const char *attributes, const char *dim, const char *units)
+{
+    static const char *const EAST[] = {"degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE"};
+    static const char *const NAMES[] = {"longitude", "lon"}, *const DEGREES[] = {"", "degrees", "degree"};
+    char standard_name[COORDINATE_UNITS_BYTES];
+    if (is_one_of(units, EAST, COUNT(EAST)))
+        return true;
+    attribute_text(attributes, "standard_name", standard_name, sizeof standard_name);
+    return (is_one_of(dim, NAMES, COUNT(NAMES)) || !strcmp(standard_name, "longitude")) && is_one_of(units, DEGREES, COUNT(DEGREES));
+}
+
 static double element(const void *values, enum squall_type type, size_t i)
 {
     switch (type) {
@@ -137,6 +157,7 @@ int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct
         return 0;
     attribute_text(info.attributes, "units", c.units, sizeof c.units); /* one that is cut is none that a rule here knows */
     c.kind = kind_of(&info, &c);
+    c.is_longitude = c.kind == COORDINATE_NUMBER && says_longitude(info.attributes, dim, c.units);
     if (c.kind == COORDINATE_NONE)
         return 0;
     int status = info.type == SQUALL_STRING  ? read_texts(a, &c, err)
@@ -216,22 +237,40 @@ static bool parse_value(const struct coordinate *c, const char *dim, const char 
     }
 }
 
-static uint64_t nearest_index(const struct coordinate *c, double wanted, bool is_longitude)
+static double distance_of(const struct coordinate *c, double a, double b)
+{
+    double distance = fabs(a - b);
+    if (c->is_longitude) {
+        distance = fmod(distance, 360);
+        distance = distance > 180 ? 360 - distance : distance;
+    }
+    return distance;
+}
+
+static uint64_t nearest_index(const struct coordinate *c, double wanted)
 {
     uint64_t best = 0;
     double least = INFINITY;
     for (uint64_t i = 0; i < c->length; i++) {
-        double distance = fabs(c->numbers[i] - wanted);
-        if (is_longitude) {
-            distance = fmod(distance, 360);
-            distance = distance > 180 ? 360 - distance : distance;
-        }
+        double distance = distance_of(c, c->numbers[i], wanted);
         if (distance < least) {
             least = distance;
             best = i;
         }
     }
     return best;
+}
+
+/* Further from its nearest than any two neighbours are from each other: that is outside. */
+static void warn_if_outside(const struct coordinate *c, const char *dim, const char *text, double wanted, uint64_t taken)
+{
+    char first[SHORT_TEXT_BYTES], last[SHORT_TEXT_BYTES], near[SHORT_TEXT_BYTES];
+    double step = 0;
+    for (uint64_t i = 1; i < c->length; i++)
+        step = fmax(step, distance_of(c, c->numbers[i], c->numbers[i - 1]));
+    if (step > 0 && distance_of(c, c->numbers[taken], wanted) > step)
+        warn_line("%s=%s lies outside its coordinate, %s to %s; %s is taken", dim, text, coordinate_label(c, 0, first),
+                  coordinate_label(c, c->length - 1, last), coordinate_label(c, taken, near));
 }
 
 static bool equal_text(const struct coordinate *c, const char *dim, const char *text, uint64_t *ret)
@@ -253,7 +292,8 @@ bool coordinate_find(const struct coordinate *c, const char *dim, const char *te
         return equal_text(c, dim, text, ret);
     if (!parse_value(c, dim, text, &wanted))
         return false;
-    *ret = nearest_index(c, wanted, !strcmp(dim, "longitude"));
+    *ret = nearest_index(c, wanted);
+    warn_if_outside(c, dim, text, wanted, *ret);
     return true;
 }
 

@@ -26,13 +26,17 @@ struct coordinate {
     char **texts;
     double unit_s;                      /* of a span */
     char units[COORDINATE_UNITS_BYTES]; /* "" where the array has none */
+    bool is_longitude;                  /* numbers that 360 apart mean the same */
 };
 
 /* An array that is there and cannot be read is an error. *ret: coordinate_done. */
 int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err);
 void coordinate_done(struct coordinate *c);
 
-/* The index that `text` means: of the nearest number, or of the equal text. Says on stderr what is wrong and returns false. */
+/*
+ * The index that `text` means: of the nearest number, or of the equal text. Says on stderr what is wrong and returns false. Warns where the
+ * nearest is further away than neighbours are from each other.
+ */
 bool coordinate_find(const struct coordinate *c, const char *dim, const char *text, uint64_t *ret);
 
 /* For CSV: a date, a span with its unit ("6h", "90m"), a number, or the text as it is. All of them can be given to --nearest. */

@@ -307,6 +307,45 @@ def test_nearest_counts_in_the_units_of_the_store(squall, tmp_path):
     assert done.code == 2 and "a number is wanted (hours since 1900-01-01)" in done.err
 
 
+@pytest.mark.parametrize(
+    "dim, attributes",
+    [
+        ("lon", {}),
+        ("longitude", {"units": "degrees"}),
+        ("nx", {"units": "degrees_east"}),
+        ("nx", {"units": "degreeE"}),
+        ("nx", {"standard_name": "longitude", "units": "degrees"}),
+    ],
+)
+def test_nearest_goes_round_the_globe(squall, tmp_path, dim, attributes):
+    lon = np.arange(0.0, 360, 10)
+    make_store(tmp_path / "s.zarr", **{dim: (lon, dim, attributes)}, v=(lon, dim, {}))
+    for wanted, value in (("-10", 350), ("358", 0), ("725", 0), ("-3", 0)):
+        done = squall("get", tmp_path / "s.zarr", "v", "--nearest", f"{dim}={wanted}")
+        assert done.out == f"v\n{value}\n" and done.err == ""
+
+
+def test_nearest_goes_round_nothing_but_longitudes(squall, tmp_path):
+    values = np.arange(0.0, 360, 10)
+    make_store(
+        tmp_path / "s.zarr",
+        x=(values, "x", {"units": "m"}),
+        lon=(values, "lon", {"units": "m"}),
+        v=(values, "x", {}),
+        w=(values, "lon", {}),
+    )
+    assert squall("get", tmp_path / "s.zarr", "v", "--nearest", "x=358").out == "v\n350\n"
+    assert squall("get", tmp_path / "s.zarr", "w", "--nearest", "lon=358").out == "w\n350\n"
+
+
+def test_nearest_warns_of_what_lies_far_outside(squall, tmp_path):
+    lat = np.arange(60.0, 40, -5)
+    make_store(tmp_path / "s.zarr", lat=(lat, "lat", {"units": "degrees_north"}), v=(lat, "lat", {}))
+    assert squall("get", tmp_path / "s.zarr", "v", "--nearest", "lat=64").err == ""
+    done = squall("get", tmp_path / "s.zarr", "v", "--nearest", "lat=1000")
+    assert done.out == "v\n60\n" and "lat=1000 lies outside its coordinate, 60 to 45; 60 is taken" in done.err
+
+
 def test_text_labels_are_shown_and_chosen_by(squall, archive, tmp_path):
     store = tmp_path / "s.zarr"
     squall("convert", archive, store, "--stack", "variable")

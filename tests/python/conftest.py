@@ -7,6 +7,11 @@ import sys
 
 import pytest
 
+try:  # before netCDF4, which points libhdf5 to filters of its own under the same numbers
+    import hdf5plugin  # noqa: F401
+except ImportError:  # in the environment of the newest packages
+    pass
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 BUILD = pathlib.Path(os.environ.get("SQUALL", ROOT / "build" / "squall")).parent

@@ -122,6 +122,7 @@ LONG_READ = """
 import os, signal, sys, threading, time
 import numpy as np, squall
 a = squall.open_array(sys.argv[1])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 reading = threading.Event()
 def interrupt():
     reading.wait()

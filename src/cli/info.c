@@ -104,10 +104,10 @@ static void print_text(const squall_dataset *ds, const struct grid_list *grids, 
     }
     printf("%s: %s, %zu array%s, %s in memory\n", path, info.format, info.array_count, info.array_count == 1 ? "" : "s",
            size_text(bytes, size));
-    if (info.array_count == 0)
-        return; /* the problems say why */
-    print_dimensions(ds, info.array_count);
-    puts("arrays (* coordinate of its dimension):");
+    if (info.array_count > 0) {
+        print_dimensions(ds, info.array_count);
+        puts("arrays (* coordinate of its dimension):");
+    }
     for (size_t i = 0; i < info.array_count; i++) {
         struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
         print_array(&a, width < NAME_WIDTH_MOST ? (int)width : NAME_WIDTH_MOST, verbose);

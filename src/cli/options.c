@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define AT(member) offsetof(struct arguments, member)
 
@@ -236,6 +237,16 @@ static bool parse_short(const struct command *c, int argc, char **argv, int *at,
     return true;
 }
 
+/* A shell that expanded a pattern gives many files to a command that takes one path. */
+static bool too_much(const struct command *c, const char *const *given)
+{
+    const char *beyond = given[c->operands_most];
+    if (!strncmp(c->operands, "PATH", 4) && access(given[1], F_OK) == 0)
+        return complain("squall %s: too much is given: %s; many files are taken as one by a pattern in quotes: squall %s 'FOLDER/*.nc'%s",
+                        c->name, beyond, c->name, c->operands_most > 1 ? " NAME" : "");
+    return complain("squall %s: too much is given: %s (usage: squall %s %s)", c->name, beyond, c->name, c->operands);
+}
+
 bool arguments_parse(const struct command *c, int argc, char **argv, struct arguments *ret)
 {
     *ret = (struct arguments){0};
@@ -253,9 +264,10 @@ bool arguments_parse(const struct command *c, int argc, char **argv, struct argu
             return false;
     }
     size_t count = ret->positional.count;
-    if (!ret->help && (count < c->operands_least || count > c->operands_most))
-        return complain("squall %s: %s (usage: squall %s %s)", c->name,
-                        count < c->operands_least ? "something is missing" : "too much is given", c->name, c->operands);
+    if (!ret->help && count < c->operands_least)
+        return complain("squall %s: something is missing (usage: squall %s %s)", c->name, c->name, c->operands);
+    if (!ret->help && count > c->operands_most)
+        return too_much(c, ret->positional.items);
     return true;
 }
 

@@ -78,6 +78,15 @@ def test_usage_errors_say_what_is_wrong_and_exit_with_2(squall, args, words):
     assert done.out == ""
 
 
+@pytest.mark.parametrize("command, more", [("info", []), ("bench", []), ("get", ["t"])])
+def test_many_files_are_told_to_be_a_pattern_in_quotes(squall, archive, command, more):
+    paths = sorted(archive.iterdir())[:3]
+    done = squall(command, *paths, *more, check=False)
+    over = [*paths, *more][1 + len(more)]
+    assert done.code == 2 and f"too much is given: {over}" in done.err and f"squall {command} 'FOLDER/*.nc'" in done.err
+    assert "FOLDER" not in squall("verify", *paths, check=False).err
+
+
 @pytest.mark.parametrize("command", ["info", "status", "verify", "bench"])
 def test_a_path_that_is_not_there_is_named(squall, command):
     done = squall(command, "/no/such/path", check=False)
@@ -394,6 +403,13 @@ def test_info_prints_attributes_a_line_each(squall, tmp_path):
     assert len(globals_) == 5
     assert lines[lines.index('      t:units = "K"') + 1] == '      t:long_name = "temperature"'
     assert json.loads(squall("info", "--json", tmp_path / "s.zarr").out)["attributes"] == attributes
+
+
+def test_info_of_a_store_without_arrays_shows_what_it_has(squall, tmp_path):
+    root = zarr.open_group(tmp_path / "s.zarr", mode="w", attributes={"title": "nothing yet"})
+    root.create_group("later")
+    done = squall("info", tmp_path / "s.zarr")
+    assert ':title = "nothing yet"' in done.out and "later" in done.out and "arrays (" not in done.out
 
 
 def test_info_tells_the_grid(squall, archive, tmp_path):

@@ -155,6 +155,7 @@ class ManyVariable:
     dims: tuple[str, ...]
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    fill_value: Any  # None: the template says none
     @property
     def ndim(self) -> int: ...
     @property

@@ -18,7 +18,8 @@ class Array(_squall.Array):
 
     a[key] reads and returns a new numpy array in the machine's byte order; all of numpy's selections but newaxis are taken: integers,
     slices with any step, Ellipsis, integer arrays, boolean masks. a[key] = values writes, broadcast and cast as numpy does it, where the
-    array was opened with mode="r+". Reads and writes run on all threads and let other Python threads go on; any number of threads may
+    array was opened with mode="r+"; what a numpy.ma array masks becomes the fill value.
+    Reads and writes run on all threads and let other Python threads go on; any number of threads may
     use an array at the same time. An array pickles (as path, name and what it was), and survives fork.
 
     Raises squall.Error where a chunk cannot be read (a chunk that was never written reads as the fill value), IndexError and TypeError

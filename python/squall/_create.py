@@ -111,7 +111,7 @@ def create_array(
     name         within the store, "group/t2m"; "": the store is this array
     shape        lengths of the dimensions
     dtype        numpy's, str, bytes (variable length), or as Zarr's metadata say it: "int4", {"name": …, "configuration": …}
-    data         an array to store, in place of shape and dtype
+    data         an array to store, in place of shape and dtype; what is masked becomes the fill value, which has to be given then
     chunks       lengths; "auto": some MiB; None: one chunk. A list for a dimension: the lengths of its chunks, which make up the shape,
                  [[10, 20, 5], 100]: a rectilinear grid, which needs readers that know these (zarr-python 3.4)
     shards       of objects that hold several chunks each, multiples of chunks; None: each chunk is an object. Lists as for chunks
@@ -134,7 +134,10 @@ def create_array(
     from squall._group import open
 
     if data is not None:
-        data = np.asarray(data)
+        if not isinstance(data, np.ma.MaskedArray):
+            data = np.asarray(data)
+        elif fill_value is None and np.ma.is_masked(data):
+            raise ValueError("data is masked: give the fill_value that is stored there, or data.filled(…)")
         shape = data.shape if shape is None else shape
         if dtype is None:
             dtype = data.dtype if data.dtype.kind != "O" else bytes if data.size and isinstance(data.flat[0], bytes) else str

@@ -364,7 +364,7 @@ def _parse(key, shape, name):
 
 def _check_fits(name, value, dtype):
     """Refuse what numpy would cast to something else: times to numbers, and numbers that an integer type has not."""
-    values = np.asarray(value)
+    values = np.asarray(value.compressed() if isinstance(value, np.ma.MaskedArray) else value)
     if values.dtype.kind in "mM" and dtype.kind in "iuf":
         raise TypeError(f"variable {name} holds {dtype}, not times: assign numbers in its units")
     if dtype.kind not in "iu" or values.dtype.kind not in "iuf" or not values.size or np.can_cast(values.dtype, dtype):
@@ -377,10 +377,11 @@ def _check_fits(name, value, dtype):
 
 
 class ManyVariable:
-    """A variable of all files together: target[name][key] = values, with integers and slices. .shape, .dtype, .dims, .ndim, .size"""
+    """A variable of all files together: target[name][key] = values, with integers and slices. Has a
+    .shape, .dtype, .dims, .fill_value, .ndim and .size."""
 
-    def __init__(self, target, name, dims, shape, dtype):
-        self._target, self.name, self.dims, self.shape, self.dtype = target, name, dims, shape, dtype
+    def __init__(self, target, name, dims, shape, dtype, fill_value):
+        self._target, self.name, self.dims, self.shape, self.dtype, self.fill_value = target, name, dims, shape, dtype, fill_value
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
@@ -388,7 +389,7 @@ class ManyVariable:
     def __setitem__(self, key, value):
         region, shape, dropped, turned = _parse(key, self.shape, self.name)
         _check_fits(self.name, value, self.dtype)
-        values = _values.values_for(value, self.dtype, shape)
+        values = _values.values_for(value, self.dtype, shape, self)
         if dropped:
             values = np.expand_dims(values, dropped)
         if turned:
@@ -410,14 +411,14 @@ class ManyFiles(Mapping):
 
     def __init__(self, files, dim, format, variables):
         self._files, self._dim, self._format = files, dim, format
-        self._variables = variables  # name → (dims, shape, dtype text)
+        self._variables = variables  # name → (dims, shape, dtype text, fill value)
         self._begins = [f.begin for f in files]
 
     paths = property(lambda self: [f.path for f in self._files])
 
     def __getitem__(self, name):
-        dims, shape, dtype = self._variables[name]
-        return ManyVariable(self, name, dims, shape, np.dtype(dtype))
+        dims, shape, dtype, fill = self._variables[name]
+        return ManyVariable(self, name, dims, shape, np.dtype(dtype), fill)
 
     def __iter__(self):
         return iter(self._variables)
@@ -460,7 +461,8 @@ class ManyFiles(Mapping):
     def _missing_in(self, file):
         recorded = _recorded(file)
         boxes = {
-            name: uncovered(self._shape_in(file, dims, shape), recorded.get(name, [])) for name, (dims, shape, _) in self._variables.items()
+            name: uncovered(self._shape_in(file, dims, shape), recorded.get(name, []))
+            for name, (dims, shape, *_) in self._variables.items()
         }
         return {name: found for name, found in boxes.items() if found}
 
@@ -519,7 +521,8 @@ def create_many(template, paths, dim, *, format="NETCDF3_64BIT_DATA", unlimited_
 
     A context manager: at its end finish() is called. Until then each file is .NAME.partial in its folder, and it stays so where something
     failed. Works as the target of dask.array.store(…, lock=False, compute=False). Values are stored as they are assigned, cast to the
-    variable's type: nothing is scaled. A variable whose encoding packs it (scale_factor, add_offset, _Unsigned; integers with a _FillValue
+    variable's type: nothing is scaled, what is masked becomes the _FillValue.
+    A variable whose encoding packs it (scale_factor, add_offset, _Unsigned; integers with a _FillValue
     that are floats in memory) is stored unpacked, in the type that it has in memory. Raises FileExistsError, TypeError for types that
     NetCDF has not and for times that xarray decoded, OverflowError for values that an integer type has not, ValueError.
     """
@@ -532,7 +535,7 @@ def create_many(template, paths, dim, *, format="NETCDF3_64BIT_DATA", unlimited_
     files = _files(paths, dim, lengths[dim])
     unlimited = set((getattr(template, "encoding", {}) or {}).get("unlimited_dims") or () if unlimited_dims is None else unlimited_dims)
     _clear(files, overwrite)
-    spec = {name: (v.dims, v.shape, v.dtype.str) for name, v in variables.items()}
+    spec = {name: (v.dims, v.shape, v.dtype.str, v.attrs.get("_FillValue")) for name, v in variables.items()}
     target = ManyFiles(files, dim, format, spec)
     make = _make_netcdf4 if format == "NETCDF4" else _make_netcdf3
     attrs = dict(getattr(template, "attrs", None) or {})

@@ -324,7 +324,7 @@ def _write(a, selectors, value, front):
     shape = broad[0].shape
     at = 0 if front else advanced[0]
     ranges = tuple(len(s) for s in selectors if isinstance(s, range))
-    values = values_for(value, a.dtype, ranges[:at] + shape + ranges[at:])
+    values = values_for(value, a.dtype, ranges[:at] + shape + ranges[at:], a)
     values = values.reshape(ranges[:at] + (math.prod(shape),) + ranges[at:])
     flat = list(selectors)
     for d, x in zip(advanced, broad, strict=True):
@@ -361,7 +361,7 @@ class Orthogonal:
     def __setitem__(self, key, value):
         selectors, _ = expand(key, self._array.shape)
         shape = tuple(len(s) for s in selectors if not isinstance(s, int))
-        write_orthogonal(self._array, selectors, values_for(value, self._array.dtype, shape))
+        write_orthogonal(self._array, selectors, values_for(value, self._array.dtype, shape, self._array))
 
 
 class Points:

@@ -21,8 +21,25 @@ def fit(values, shape):
         raise ValueError(f"could not broadcast input array from shape {values.shape} into shape {shape}") from None
 
 
-def values_for(value, dtype, shape):
-    """value as an array of dtype and shape; Python objects packed, so that the extension can walk through them."""
+def _filled(values, dtype, fill, name):
+    """A masked array, fill where it is masked."""
+    if not np.ma.is_masked(values):
+        return values.data
+    mask = np.ma.getmaskarray(values)
+    if dtype.names or mask.dtype != bool:
+        raise ValueError(f"{name}: masked records have no fill value: assign values.filled(…)")
+    if fill is None:
+        raise ValueError(f"{name} has no fill value for what is masked: assign values.filled(…), or give it one")
+    found = np.full(values.shape, fill, dtype)
+    np.copyto(found, values.data, where=~mask, casting="unsafe")
+    return found
+
+
+def values_for(value, dtype, shape, array):
+    """value as an array of dtype and shape; Python objects packed, so that the extension can walk through them. What is masked becomes the
+    fill value of the array, which has a name, too."""
+    if isinstance(value, np.ma.MaskedArray):
+        value = _filled(value, dtype, array.fill_value, f"array {array.name}")
     if not dtype.hasobject:
         return fit(np.asarray(value, dtype=dtype), shape)
     return np.ascontiguousarray(fit(np.asarray(value, dtype=object), shape)).reshape(shape)

@@ -113,7 +113,7 @@ static int write_values(struct sq_py_array *a, const struct sq_py_box *box, PyOb
 int sq_py_write(struct sq_py_array *a, const struct sq_py_box *box, PyObject *value)
 {
     PyObject *dtype = is_writable(a) ? sq_py_array_dtype(a) : NULL, *shape = dtype ? sq_py_shape(box) : NULL;
-    PyObject *values = shape ? PyObject_CallFunctionObjArgs(sq_py.values_for, value, dtype, shape, NULL) : NULL;
+    PyObject *values = shape ? PyObject_CallFunctionObjArgs(sq_py.values_for, value, dtype, shape, (PyObject *)a, NULL) : NULL;
     Py_XDECREF(shape);
     if (!values)
         return -1;

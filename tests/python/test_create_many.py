@@ -317,6 +317,20 @@ def test_what_an_integer_type_has_not_is_refused(tmp_path):
     assert squall.open(tmp_path / "x.nc")["a"][...].tolist() == [0, 1, 2, 65535]
 
 
+def test_what_is_masked_becomes_the_fill_value(tmp_path):
+    target = pickle.loads(pickle.dumps(squall.create_many(template(), names(tmp_path, 2), dim="time")))
+    target["t2m"][...] = np.ma.masked_greater(np.broadcast_to(np.arange(5.0), (12, 4, 5)), 3)
+    target["flag"][...] = np.ma.masked_greater(np.broadcast_to(np.array([1, 2, 3, 4, 1e9]), (12, 5)), 9)
+    target["flag"][0, 0] = np.ma.masked
+    with pytest.raises(ValueError, match="mask has no fill value"):
+        target["mask"][...] = np.ma.masked_equal(np.eye(4, 5), 1)
+    target["mask"][...] = np.ma.array(np.ones((4, 5)))
+    target.finish()
+    a, b = (squall.open(p) for p in names(tmp_path, 2))
+    assert np.isnan(a["t2m"][..., 4]).all() and (b["t2m"][..., :4] == np.arange(4)).all()
+    assert a["flag"][0].tolist() == [-1, 2, 3, 4, -1] and (b["flag"][...] == [1, 2, 3, 4, -1]).all() and (b["mask"][...] == 1).all()
+
+
 def test_decoded_times_and_texts_are_refused_by_name(tmp_path):
     for values, what in ((np.array(["2026-01-01"] * 4, "M8[ns]"), "variable v holds times"), (np.array([b"abc"] * 4), "variable v holds")):
         xr.Dataset({"v": ("x", values)}).to_netcdf(tmp_path / "t.nc", format="NETCDF3_CLASSIC")

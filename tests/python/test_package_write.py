@@ -529,3 +529,33 @@ def test_bfloat16_needs_its_package(tmp_path):
     else:
         with pytest.raises(TypeError, match="install ml_dtypes"):
             array[0]
+
+
+def test_what_is_masked_becomes_the_fill_value(tmp_path):
+    values = np.arange(12).reshape(3, 4)
+    masked, wanted = np.ma.masked_equal(values, 5), np.where(values == 5, -7, values)
+    made = squall.create_array(tmp_path / "made.zarr", data=masked, fill_value=-7)
+    array = squall.create_array(tmp_path / "a.zarr", shape=(3, 4), dtype="i4", fill_value=-7)
+    array[...] = masked
+    assert made[...].tolist() == array[...].tolist() == wanted.tolist()
+    array[...] = 0
+    array[[2, 1, 0]] = masked[::-1]
+    assert array[...].tolist() == wanted.tolist()
+    array.oindex[[0, 1], :], array[2, 0] = masked[1], np.ma.masked
+    assert array[...].tolist() == [wanted[1].tolist(), wanted[1].tolist(), [-7, 9, 10, 11]]
+    array.vindex[[0, 1], [0, 1]] = np.ma.array([1, 2], mask=[True, False])
+    assert array[0, 0] == -7 and array[1, 1] == 2
+    texts = squall.create_array(tmp_path / "t.zarr", shape=2, dtype=str, fill_value="?")
+    texts[...] = np.ma.array(["a", "b"], mask=[False, True])
+    assert texts[...].tolist() == ["a", "?"]
+    with pytest.raises(ValueError, match="data is masked: give the fill_value"):
+        squall.create_array(tmp_path / "none.zarr", data=masked)
+    assert not (tmp_path / "none.zarr").exists()
+    assert squall.create_array(tmp_path / "all.zarr", data=np.ma.array(values))[...].tolist() == values.tolist()
+
+
+def test_what_is_masked_without_a_fill_value_is_refused(tmp_path):
+    zarr.create_array(tmp_path / "a.zarr", shape=(2,), dtype="i4", fill_value=None, zarr_format=2)
+    array = squall.open_array(tmp_path / "a.zarr", mode="r+")
+    with pytest.raises(ValueError, match="has no fill value for what is masked"):
+        array[...] = np.ma.array([1, 2], mask=[True, False])

@@ -73,8 +73,8 @@ int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *re
     if (info.unsupported)
         return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: %s", info.name, info.unsupported);
     choose_box(&info, smaller(a->dataset->ctx->memory_bytes / 2, BUFFER_LIMIT_BYTES) / element_bytes, box);
-    if (!sq_mul_u64(elements_of(info.rank, box), element_bytes, &bytes) || bytes > SIZE_MAX)
-        return sq_error(err, SQUALL_ENOMEM, "array %s: its chunks do not fit into memory", info.name);
+    if (!sq_mul_u64(elements_of(info.rank, box), element_bytes, &bytes) || bytes > a->dataset->ctx->memory_bytes)
+        return sq_error(err, SQUALL_ENOMEM, "array %s: a chunk does not fit into the memory that may be used", info.name);
     void *buffer = sq_pages_alloc((size_t)bytes);
     if (!buffer)
         return sq_error_memory(err, bytes);

@@ -96,3 +96,10 @@ def test_what_is_no_dataset_is_refused_with_its_beginning(tmp_path):
         with pytest.raises(sq.Error, match=words) as failure:
             sq.open(path)
         assert failure.value.path == str(path) and str(path) in str(failure.value)
+
+
+def test_a_chunk_beyond_the_memory_is_not_measured(tmp_path, squall):
+    zarr.create_array(tmp_path / "large.zarr", shape=(1 << 24,), chunks=(1 << 24,), dtype="u1", fill_value=0)
+    done = squall("bench", "--memory", "1M", tmp_path / "large.zarr", check=False)
+    assert done.code == 1 and "does not fit into the memory that may be used" in done.err
+    assert squall("bench", "--memory", "64M", tmp_path / "large.zarr").code == 0

@@ -54,8 +54,12 @@ class Array(_squall.Array):
         try:
             return self._attrs
         except AttributeError:
-            self._attrs = Attributes((self._attributes, self._attribute_types), self._dataset, self._name_within)
+            self._attrs = Attributes((self._attributes, self._attribute_types), self._dataset, self._name_within, self._fill_dtype)
             return self._attrs
+
+    @property
+    def _fill_dtype(self):
+        return self.dtype if self._dataset.format == "zarr v3" else None
 
     @property
     def fill_value(self):

@@ -1,7 +1,10 @@
 """Attributes: what a file or store says of a group or an array, in its order."""
 
+import base64
 import json
-from collections.abc import MutableMapping
+import numbers
+import struct
+from collections.abc import Mapping, MutableMapping
 
 import numpy as np
 
@@ -14,9 +17,10 @@ class Attributes(MutableMapping):
     """A mapping of attribute names to values: where the format types them, numpy scalars and arrays; else what JSON can say. Texts are str.
     Where the dataset was opened for writing, a change is stored at once."""
 
-    __slots__ = ("_dataset", "_name", "_values")
+    __slots__ = ("_dataset", "_dtype", "_name", "_values")
 
-    def __init__(self, texts, dataset, name):
+    def __init__(self, texts, dataset, name, dtype=None):
+        self._dtype = dtype  # of an array
         text, types = texts
         self._values, self._dataset, self._name = json.loads(dataset.changed.get(name, text)), dataset, name
         if types is not None:
@@ -46,10 +50,7 @@ class Attributes(MutableMapping):
     def _store(self, values):
         if not self._dataset.writable:
             raise ReadOnlyError("opened for reading: attributes cannot be changed, for mode is not 'r+'", path=self._dataset.path)
-        for name in values:
-            if not isinstance(name, str):
-                raise TypeError(f"names of attributes are texts; got {name!r}")
-        text = json.dumps(values)
+        text = as_json(values, self._dtype)
         _squall.set_attributes(self._dataset.path, self._name, text)
         self._values, self._dataset.changed[self._name] = json.loads(text), text
 
@@ -68,6 +69,31 @@ class Attributes(MutableMapping):
 
     def __repr__(self):
         return repr(self._values)
+
+
+def as_json(attributes, dtype=None):
+    """Attributes as a store holds them: numpy's scalars and arrays become JSON's, and bytes texts. dtype: of the array that has them."""
+    texts = []
+    for name, value in attributes.items():
+        if not isinstance(name, str):
+            raise TypeError(f"names of attributes are texts; got {name!r}")
+        if name == "_FillValue" and dtype is not None and dtype.kind == "f" and isinstance(value, (numbers.Real, np.floating)):
+            value = base64.b64encode(struct.pack("<d", value)).decode()  # as xarray has it in Zarr
+        try:
+            texts.append(f"{json.dumps(name)}: {json.dumps(value, default=_plain)}")
+        except (TypeError, ValueError):
+            raise TypeError(f"attribute {name} is {value!r}, which JSON has not: numbers, texts, lists and mappings of them") from None
+    return f"{{{', '.join(texts)}}}"
+
+
+def _plain(value):
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "biufOSUT":
+        return (value.astype("f8") if value.dtype.kind == "f" else value).tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError
 
 
 def typed(value, dtype):

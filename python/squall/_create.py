@@ -9,6 +9,7 @@ import numpy as np
 
 from squall import _squall, _values
 from squall._array import Array
+from squall._attributes import as_json
 
 DURABILITY = {"none": 0, "data": 1, "full": 2}
 
@@ -45,15 +46,15 @@ def _json(value):
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
-def _attributes(attributes):
-    return None if attributes is None else json.dumps(dict(attributes))
+def _attributes(attributes, dtype=None):
+    return None if attributes is None else as_json(dict(attributes), dtype)
 
 
 def create_group(path, name="", *, attributes=None, zarr_format=None, consolidated=False, overwrite=False, durability="none"):
     """Make a group in the Zarr store at path, and the groups on the way where they are not there. Returns it, open for writing.
 
     name          within the store, "a/b"; "": the store itself
-    attributes    a mapping of what JSON can say
+    attributes    a mapping of what JSON can say; numpy's scalars and arrays become numbers and lists, bytes texts
     zarr_format   3 or 2; None: the store's own, of a new one 3
     consolidated  begin with consolidated metadata, which is kept true from then on
     overwrite     delete what is there, and all below it
@@ -116,6 +117,7 @@ def create_array(
                  [[10, 20, 5], 100]: a rectilinear grid, which needs readers that know these (zarr-python 3.4)
     shards       of objects that hold several chunks each, multiples of chunks; None: each chunk is an object. Lists as for chunks
     dims         names of the dimensions, None for one without
+    attributes   as of create_group; v3: a _FillValue of floats is stored as xarray does it, in base64
     fill_value   what elements read as that were never written; None: 0, "", no time
     codecs       the list of Zarr v3's metadata (of chunks within shards); v2: the compressor's metadata; or words as the command's:
                  "zstd:level=3", "blosc:cname=zstd,clevel=5,shuffle=shuffle", "none". None: zstd
@@ -161,6 +163,7 @@ def create_array(
         itemsize = np.dtype(text).itemsize if text[0] in "<>|" else 8
         chunks = _values.chunks_for(shape, itemsize) if shards is None and shape else None
     path = os.path.abspath(os.fsdecode(path))
+    is_v2 = zarr_format == 2 or (zarr_format is None and os.path.exists(os.path.join(path, ".zgroup")))
     _squall.create_array(
         path,
         name,
@@ -172,7 +175,7 @@ def create_array(
         chunk_shapes,
         None if dims is None else tuple(dims),
         _values.fill_text(fill_value, zarr_format or 3),
-        _attributes(attributes),
+        _attributes(attributes, np.dtype(text) if text[0] in "<>|" and not is_v2 else None),
         _json(codecs),
         _json(filters),
         _json(index_codecs),

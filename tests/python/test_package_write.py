@@ -559,3 +559,39 @@ def test_what_is_masked_without_a_fill_value_is_refused(tmp_path):
     array = squall.open_array(tmp_path / "a.zarr", mode="r+")
     with pytest.raises(ValueError, match="has no fill value for what is masked"):
         array[...] = np.ma.array([1, 2], mask=[True, False])
+
+
+def test_attributes_of_numpy_become_jsons(tmp_path):
+    attributes = {
+        "n": np.float32(3),
+        "range": np.array([1, 2], "i2"),
+        "text": np.bytes_(b"K"),
+        "texts": np.array(["a", "b"]),
+        "objects": np.array(["a", b"b"], object),
+        "long": np.longdouble(0.5),
+        "deep": {"list": [np.int8(1), np.True_]},
+    }
+    wanted = {"n": 3, "range": [1, 2], "text": "K", "texts": ["a", "b"], "objects": ["a", "b"], "long": 0.5, "deep": {"list": [1, True]}}
+    root = squall.create_group(tmp_path / "s.zarr", attributes=attributes)
+    array = root.create_array("a", shape=3, dtype="f4", attributes=attributes)
+    assert root.attrs == array.attrs == wanted
+    array.attrs.update(range=np.arange(3))
+    assert squall.open(tmp_path / "s.zarr/a").attrs == wanted | {"range": [0, 1, 2]}
+    for value in (np.datetime64("2026-01-01"), 1j, np.complex64(1), b"\xff", {1}, np.zeros(1, "i4,i4")):
+        with pytest.raises(TypeError, match="attribute strange is "):
+            array.attrs["strange"] = value
+        with pytest.raises(TypeError, match="attribute strange is "):
+            squall.create_group(tmp_path / "t.zarr", attributes={"strange": value})
+    assert not (tmp_path / "t.zarr").exists()
+
+
+@pytest.mark.parametrize("zarr_format", [3, 2])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+def test_xarray_reads_a_fill_value_among_the_attributes(dtype, zarr_format, tmp_path):
+    xr = pytest.importorskip("xarray")
+    values, fill = np.array([1, -99, 3], dtype), np.dtype(dtype).type(-99)
+    root = squall.create_group(tmp_path / "s.zarr", zarr_format=zarr_format)
+    root.create_array("a", data=values, dims=("x",), fill_value=-99, attributes={"_FillValue": fill})
+    root.create_array("b", data=values, dims=("x",), fill_value=-99).attrs["_FillValue"] = fill
+    with xr.open_zarr(tmp_path / "s.zarr", consolidated=False) as ds:
+        assert np.isnan(ds["a"][1]) and np.isnan(ds["b"][1]) and ds["a"][0] == 1

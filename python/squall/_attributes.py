@@ -9,7 +9,7 @@ from collections.abc import Mapping, MutableMapping
 import numpy as np
 
 from squall import _squall
-from squall._errors import ReadOnlyError
+from squall._errors import ReadOnlyError, refuse_header
 from squall._types import dtype_of
 
 
@@ -50,6 +50,7 @@ class Attributes(MutableMapping):
     def _store(self, values):
         if not self._dataset.writable:
             raise ReadOnlyError("opened for reading: attributes cannot be changed, for mode is not 'r+'", path=self._dataset.path)
+        refuse_header(self._dataset, "attributes are to be changed")
         text = as_json(values, self._dtype)
         _squall.set_attributes(self._dataset.path, self._name, text)
         self._values, self._dataset.changed[self._name] = json.loads(text), text

@@ -64,6 +64,13 @@ class UnsupportedError(Error, NotImplementedError):
     """Valid, but squall does not read it."""
 
 
+def refuse_header(dataset, what):
+    """An error for a change of what only the header of a file says."""
+    if dataset.format.startswith("netcdf3"):
+        why = "the header of a NetCDF-3 file is not changed once it is written"
+        raise UnsupportedError(f"{dataset.path}: {what}: {why}", Status.EUNSUPPORTED, dataset.path)
+
+
 _CLASSES = {
     Status.ENOTFOUND: NotFoundError,
     Status.EINVAL: InvalidError,

@@ -9,7 +9,7 @@ from squall import _squall
 from squall._array import Array, file_identity
 from squall._attributes import Attributes
 from squall._create import create_array, create_group, durability_number
-from squall._errors import Error, InvalidError, ReadOnlyError, Status
+from squall._errors import Error, InvalidError, ReadOnlyError, Status, refuse_header
 from squall._text import group_text
 
 
@@ -119,27 +119,28 @@ class Group(Mapping):
         dataset = self._tree.dataset
         self._tree.renew(_squall.Dataset(dataset.path, *dataset.options))
 
-    def _check_writable(self):
+    def _check_changeable(self, what):
         if not self._tree.dataset.writable:
             raise ReadOnlyError(f'{self.path} was opened for reading; open it with mode="r+"', path=self.path)
+        refuse_header(self._tree.dataset, what)
 
     def create_array(self, name, **how):
         """Make an array in this group and return it; arguments as of squall.create_array."""
-        self._check_writable()
+        self._check_changeable(f"array {name} is to be made")
         create_array(self.path, self._within(name), durability=self._tree.dataset.durability, **how)
         self._renew()
         return self[name]
 
     def create_group(self, name, **how):
         """Make a group in this group and return it; arguments as of squall.create_group."""
-        self._check_writable()
+        self._check_changeable(f"group {name} is to be made")
         create_group(self.path, self._within(name), durability=self._tree.dataset.durability, **how)
         self._renew()
         return self[name]
 
     def __delitem__(self, name):
         """Delete an array, or a group and all in it, from the store."""
-        self._check_writable()
+        self._check_changeable(f"{name} is to be deleted")
         self[name]  # a KeyError
         _squall.delete_node(self.path, self._within(name))
         self._renew()

@@ -193,3 +193,21 @@ def test_another_file_at_the_path_is_not_written_to(tmp_path):
     with pytest.raises(OSError, match="is another file since it was opened"):
         ds["v"][...] = 2
     assert squall.open(tmp_path / "a.nc")["v"][...].tolist() == [0, 0, 0]
+
+
+def test_what_would_change_the_header_is_refused(tmp_path):
+    path = tmp_path / "a.nc"
+    create(path, {"x": 3}, {"v": ("i4", ("x",))}, {"title": "t"})
+    ds = squall.open(path, mode="r+")
+    before = path.read_bytes()
+    for change in (
+        lambda: ds.attrs.update(title="u"),
+        lambda: ds.attrs.clear(),
+        lambda: ds["v"].attrs.update(units="K"),
+        lambda: ds.create_array("w", shape=3, dtype="i4"),
+        lambda: ds.create_group("g"),
+        lambda: ds.__delitem__("v"),
+    ):
+        with pytest.raises(NotImplementedError, match="header of a NetCDF-3 file is not changed once it is written"):
+            change()
+    assert path.read_bytes() == before and list(ds) == ["v"]

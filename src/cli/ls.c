@@ -1,6 +1,7 @@
 /* squall ls: a row per GRIB field or per array. The table of columns serves -p, -w, the header line and JSON. */
 #include "commands.h"
 #include "output.h"
+#include <glob.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -206,6 +207,7 @@ enum { ARRAY_COLUMNS = sizeof array_columns / sizeof *array_columns, ARRAY_DEFAU
 /* Rows are kept, as text, until the columns are as wide as they must be. */
 struct listing {
     const struct arguments *arguments;
+    struct text_list paths;                     /* those that were given, patterns expanded */
     const struct column *columns[COLUMN_LIMIT]; /* to print */
     size_t widths[COLUMN_LIMIT];
     size_t column_count;
@@ -245,7 +247,7 @@ static bool choose_columns(struct listing *l, size_t default_count)
     const char *keys = l->arguments->print_keys;
     for (size_t i = 0; !keys && i < default_count; i++)
         add_column(l, &l->known[i]);
-    if (!keys && l->arguments->positional.count > 1)
+    if (!keys && l->paths.count > 1)
         add_column(l, find_column(l, "path", 4));
     while (keys && *keys) {
         size_t length = strcspn(keys, ",");
@@ -400,7 +402,6 @@ static int list_arrays(struct listing *l, squall_dataset *ds, const char *path)
         struct squall_array_info info = squall_array_info(squall_dataset_array_at(ds, i));
         whole = add_row(l, &(struct row){.array = &info, .path = path, .number = i + 1});
     }
-    end_rows(l);
     return whole ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -447,12 +448,13 @@ static bool holds_arrays(const char *path)
 }
 
 /* Folders are not walked: which of their files count is convert's business. */
-static bool is_file(const char *path)
+static bool holds_fields(const char *path)
 {
     struct stat s;
-    if (stat(path, &s) || !S_ISDIR(s.st_mode))
+    const bool arrays = holds_arrays(path);
+    if (!arrays && (stat(path, &s) || !S_ISDIR(s.st_mode)))
         return true;
-    warn_line(holds_arrays(path) ? "%s: a Zarr store, which is listed alone" : "%s: a folder; name the files in it, such as %s/*", path,
+    warn_line(arrays ? "%s: arrays, which are listed apart from GRIB fields" : "%s: a folder; name the files in it, such as %s/*", path,
               path);
     return false;
 }
@@ -485,31 +487,85 @@ static int list_paths(struct listing *l, squall_context *ctx, const char *const 
 
 static int list_fields(struct listing *l, squall_context *ctx)
 {
-    const struct text_list *given = &l->arguments->positional;
-    const char **files = malloc(given->count * sizeof *files);
+    const char **files = malloc(l->paths.count * sizeof *files);
     size_t count = 0;
-    for (size_t i = 0; files && i < given->count; i++)
-        if (is_file(given->items[i]))
-            files[count++] = given->items[i];
+    for (size_t i = 0; files && i < l->paths.count; i++)
+        if (holds_fields(l->paths.items[i]))
+            files[count++] = l->paths.items[i];
     int code = count ? list_paths(l, ctx, files, count) : EXIT_FAILED;
     free(files);
-    return code == EXIT_DONE && count < given->count ? EXIT_INPUTS : code;
+    return code == EXIT_DONE && count < l->paths.count ? EXIT_INPUTS : code;
 }
 
-static int list_store(struct listing *l, squall_context *ctx)
+/* One of several that cannot be opened costs only itself. */
+static int list_store(struct listing *l, squall_context *ctx, const char *path)
 {
-    const char *path = l->arguments->positional.items[0];
     struct squall_error err = SQUALL_ERROR_INIT;
     squall_dataset *ds;
-    l->known = array_columns;
-    l->known_count = ARRAY_COLUMNS;
-    if (!choose_columns(l, ARRAY_DEFAULTS))
-        return EXIT_USAGE;
-    if (squall_dataset_open(ctx, path, &ds, &err))
-        return fail_with(&err);
+    if (squall_dataset_open(ctx, path, &ds, &err)) {
+        if (l->paths.count == 1 || err.status == SQUALL_ECANCELLED)
+            return fail_with(&err);
+        warn_line("%s", err.message);
+        return EXIT_INPUTS;
+    }
     int code = list_arrays(l, ds, path);
+    const size_t problems = squall_dataset_info(ds).problem_count;
+    for (size_t i = 0; i < problems; i++)
+        warn_line("%s", squall_dataset_problem(ds, i));
     squall_dataset_close(ds);
-    return code;
+    return code == EXIT_DONE && problems ? EXIT_INPUTS : code;
+}
+
+static int list_stores(struct listing *l, squall_context *ctx)
+{
+    int code = EXIT_DONE;
+    for (size_t i = 0; i < l->paths.count && (code == EXIT_DONE || code == EXIT_INPUTS) && !interrupted(); i++) {
+        const int found = list_store(l, ctx, l->paths.items[i]);
+        code = found == EXIT_DONE ? code : found;
+    }
+    end_rows(l);
+    return interrupted() ? EXIT_SIGNAL + interrupted() : code;
+}
+
+static bool all_hold_arrays(const struct text_list *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        if (!holds_arrays(paths->items[i]))
+            return false;
+    return true;
+}
+
+static bool add_path(struct text_list *list, const char *path)
+{
+    const char **grown = realloc(list->items, (list->count + 1) * sizeof *grown);
+    if (!grown)
+        return complain("squall: out of memory");
+    list->items = grown;
+    list->items[list->count++] = path;
+    return true;
+}
+
+/* matches has what patterns are expanded to: globfree. */
+static bool expand(const char *pattern, struct text_list *ret, glob_t *matches)
+{
+    const size_t before = matches->gl_pathc;
+    if (glob(pattern, GLOB_NOCHECK | (before ? GLOB_APPEND : 0), NULL, matches))
+        return complain("squall ls: %s: cannot be expanded", pattern);
+    for (size_t i = before; i < matches->gl_pathc; i++)
+        if (!add_path(ret, matches->gl_pathv[i]))
+            return false;
+    return true;
+}
+
+/* A file may be called like a pattern; a pattern that matches nothing stays as it is: that there is no such file is told then. */
+static bool find_paths(const struct text_list *given, struct text_list *ret, glob_t *matches)
+{
+    for (size_t i = 0; i < given->count; i++) {
+        const bool is_pattern = strpbrk(given->items[i], "*?[") && access(given->items[i], F_OK) != 0;
+        if (!(is_pattern ? expand(given->items[i], ret, matches) : add_path(ret, given->items[i])))
+            return false;
+    }
+    return true;
 }
 
 int run_ls(const struct arguments *a)
@@ -520,13 +576,19 @@ int run_ls(const struct arguments *a)
     static char buffer[1 << 16];
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     struct listing l = {.arguments = a, .known = field_columns, .known_count = FIELD_COLUMNS};
-    int code = EXIT_USAGE;
-    if (a->positional.count == 1 && holds_arrays(a->positional.items[0]))
-        code = list_store(&l, ctx);
-    else if (choose_columns(&l, FIELD_DEFAULTS))
-        code = list_fields(&l, ctx);
+    glob_t matches = {0};
+    int code = find_paths(&a->positional, &l.paths, &matches) ? EXIT_USAGE : EXIT_FAILED;
+    const bool arrays = code == EXIT_USAGE && all_hold_arrays(&l.paths);
+    if (arrays) {
+        l.known = array_columns;
+        l.known_count = ARRAY_COLUMNS;
+    }
+    if (code == EXIT_USAGE && choose_columns(&l, arrays ? ARRAY_DEFAULTS : FIELD_DEFAULTS))
+        code = arrays ? list_stores(&l, ctx) : list_fields(&l, ctx);
     if (a->json && code != EXIT_USAGE && code != EXIT_FAILED)
         fputs(l.rows ? "\n]\n" : "[]\n", stdout);
+    free(l.paths.items);
+    globfree(&matches);
     squall_context_free(ctx);
     return code;
 }

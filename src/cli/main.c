@@ -18,7 +18,8 @@ const struct command commands[] = {
      "has them whole.",
      NULL, run_info},
     {"ls", "PATH...", 1, ANY_NUMBER, "a line per array, or per GRIB field",
-     "Lists the fields of GRIB files, or the arrays of a Zarr store, HDF5 or NetCDF file.\n"
+     "Lists the fields of GRIB files, or the arrays of Zarr stores, HDF5 and NetCDF files. A\n"
+     "pattern in quotes is every path that matches.\n"
      "On a terminal a line with the columns' names comes first.\n"
      "Keys for -w and -p: number offset size shortName name paramId units cfName typeOfLevel level stepType step date\n"
      "member centre edition packing bits grid points path reason.\n"

@@ -172,10 +172,38 @@ def test_ls_of_a_store_has_a_row_an_array(squall, archive, tmp_path):
     assert listed["t"]["shape"] == [2, 3, 30, 20] and listed["t"]["chunks"] == [1, 3, 30, 20]
     assert listed["t"]["dims"] == ["init_time", "step", "y", "x"] and listed["t"]["type"] == "float32"
     done = squall("ls", store, first_file(archive), check=False)
-    assert done.code == 3 and f"{store}: a Zarr store, which is listed alone" in done.err and done.out
+    assert done.code == 3 and f"{store}: arrays, which are listed apart from GRIB fields" in done.err and done.out
     (store / "zarr.json").write_text("{")
     done = squall("ls", store, check=False)
     assert done.code == 1 and "zarr.json" in done.err and done.out == ""
+
+
+def test_ls_of_several_stores_lists_the_arrays_of_each(squall, tmp_path):
+    paths = [tmp_path / f"s{k}.zarr" for k in range(3)]
+    for path in paths:
+        make_store(path, a=np.arange(3.0), b=np.arange(4))
+    wanted = [(str(path), name) for path in paths for name in "ab"]
+    for given in (paths, [tmp_path / "s*.zarr"], [paths[0], tmp_path / "s[12].zarr"]):
+        listed = json.loads(squall("ls", "--json", "-p", "path,name", *given).out)
+        assert [(row["path"], row["name"]) for row in listed] == wanted
+    assert squall("ls", "-p", "path", "-w", "name=b", *paths).out.split() == [str(path) for path in paths]
+    rows = squall("ls", *paths).out.splitlines()
+    assert len(rows) == 6 and rows[5].endswith(str(paths[2]))
+
+    (paths[1] / "zarr.json").write_text("{")
+    done = squall("ls", "--json", *paths, check=False)
+    assert done.code == 3 and "s1.zarr" in done.err and len(json.loads(done.out)) == 4
+    (paths[0] / "b" / "zarr.json").write_text("{")
+    done = squall("ls", *paths, check=False)
+    assert done.code == 3 and "s1.zarr" in done.err and "s0.zarr" in done.err
+    done = squall("ls", paths[0], check=False)
+    assert done.code == squall("info", paths[0], check=False).code == 3 and "s0.zarr" in done.err
+    done = squall("ls", tmp_path / "none*.nc", check=False)
+    assert done.code == 1 and "none*.nc" in done.err
+
+
+def test_ls_of_a_pattern_of_grib_files(squall, archive):
+    assert squall("ls", archive / "*").out == squall("ls", *sorted(archive.iterdir())).out
 
 
 def test_ls_of_a_folder_says_what_to_name(squall, archive):

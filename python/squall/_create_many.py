@@ -56,6 +56,19 @@ def _with_fill(attrs, dtype, fill):
     return attrs if fill is None else {"_FillValue": fill if dtype.kind == "S" else np.asarray(fill).astype(dtype)[()], **attrs}
 
 
+def _storable(attrs, owner):
+    """Attributes, truths as bytes; what NetCDF has not is refused by name."""
+    found = {}
+    for name, value in attrs.items():
+        a = np.asarray(value)
+        if a.dtype.kind == "b":
+            value = a.astype("i1")[()]
+        elif a.dtype.kind not in "iufSU" and not (a.dtype.kind == "O" and a.size and all(isinstance(e, str) for e in a.flat)):
+            raise TypeError(f"{owner}: attribute {name} is {value!r}: NetCDF has texts, numbers and lists of them")
+        found[name] = value
+    return found
+
+
 def _as_characters(name, dims, values):
     """Texts, which NetCDF-3 has not, as characters along a dimension more."""
     if values.dtype.kind in "OU":
@@ -417,6 +430,8 @@ class ManyFiles(Mapping):
     paths = property(lambda self: [f.path for f in self._files])
 
     def __getitem__(self, name):
+        if name not in self._variables:
+            raise KeyError(f"no variable {name}; there is {', '.join(self._variables)}")
         dims, shape, dtype, fill = self._variables[name]
         return ManyVariable(self, name, dims, shape, np.dtype(dtype), fill)
 
@@ -528,7 +543,8 @@ def create_many(template, paths, dim, *, format="NETCDF3_64BIT_DATA", unlimited_
     """
     if format not in FORMATS:
         raise ValueError(f"format {format!r}: possible are {', '.join(map(repr, FORMATS))}")
-    variables = _variables(template, format)
+    variables = {name: v._replace(attrs=_storable(v.attrs, f"variable {name}")) for name, v in _variables(template, format).items()}
+    attrs = _storable(getattr(template, "attrs", None) or {}, "the template")
     lengths = _lengths(variables)
     if dim not in lengths:
         raise ValueError(f"no variable has dimension {dim!r}; there are {', '.join(map(repr, lengths))}")
@@ -538,7 +554,6 @@ def create_many(template, paths, dim, *, format="NETCDF3_64BIT_DATA", unlimited_
     spec = {name: (v.dims, v.shape, v.dtype.str, v.attrs.get("_FillValue")) for name, v in variables.items()}
     target = ManyFiles(files, dim, format, spec)
     make = _make_netcdf4 if format == "NETCDF4" else _make_netcdf3
-    attrs = dict(getattr(template, "attrs", None) or {})
     for file in files:
         make(file.partial, variables, {**lengths, dim: file.count}, unlimited, attrs)
     for name, v in variables.items():
@@ -549,6 +564,8 @@ def create_many(template, paths, dim, *, format="NETCDF3_64BIT_DATA", unlimited_
 
 def _clear(files, overwrite):
     for file in files:
+        if not os.path.isdir(os.path.dirname(file.path)):
+            raise FileNotFoundError(errno.ENOENT, "no such folder", os.path.dirname(file.path))
         for path in (file.path, file.partial):
             if os.path.isdir(path):
                 raise IsADirectoryError(errno.EISDIR, "a folder cannot be replaced by a file", path)

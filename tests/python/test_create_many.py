@@ -331,6 +331,23 @@ def test_what_is_masked_becomes_the_fill_value(tmp_path):
     assert a["flag"][0].tolist() == [-1, 2, 3, 4, -1] and (b["flag"][...] == [1, 2, 3, 4, -1]).all() and (b["mask"][...] == 1).all()
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_attributes_that_netcdf_has_not(format, tmp_path):
+    made = {"a": types.SimpleNamespace(dims=("x",), shape=(4,), dtype=np.dtype("u2"), attrs={"yes": True, "both": [True, False]})}
+    with squall.create_many(made, {tmp_path / "x.nc": 4}, "x", format=format) as target:
+        with pytest.raises(KeyError, match="no variable nope; there is a"):
+            target["nope"]
+    with netCDF4.Dataset(tmp_path / "x.nc") as d:
+        assert d["a"].yes == 1 and d["a"].yes.dtype == "i1" and d["a"].both.tolist() == [1, 0]
+    for value in (None, {"a": 1}, 1j, np.datetime64("2026-01-01")):
+        made["a"].attrs = {"strange": value}
+        with pytest.raises(TypeError, match="variable a: attribute strange is .*: NetCDF has"):
+            squall.create_many(made, {tmp_path / "y.nc": 4}, "x", format=format)
+    made["a"].attrs = {}
+    with pytest.raises(FileNotFoundError, match="no such folder: .*nowhere'"):
+        squall.create_many(made, {tmp_path / "nowhere" / "x.nc": 4}, "x", format=format)
+
+
 def test_decoded_times_and_texts_are_refused_by_name(tmp_path):
     for values, what in ((np.array(["2026-01-01"] * 4, "M8[ns]"), "variable v holds times"), (np.array([b"abc"] * 4), "variable v holds")):
         xr.Dataset({"v": ("x", values)}).to_netcdf(tmp_path / "t.nc", format="NETCDF3_CLASSIC")

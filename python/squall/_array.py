@@ -135,6 +135,15 @@ class Array(_squall.Array):
             view[...] = values
         return out
 
+    def close(self):
+        """Nothing needs it: squall closes files by itself. For code that closes what it opened; what was read and made stays usable."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
     def __array__(self, dtype=None, copy=None):
         if copy is False:
             raise ValueError("an array in files cannot be looked at without a copy of it in memory")

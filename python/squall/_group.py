@@ -145,6 +145,15 @@ class Group(Mapping):
         _squall.delete_node(self.path, self._within(name))
         self._renew()
 
+    def close(self):
+        """Nothing needs it: squall closes files by itself. For code that closes what it opened; what was read and made stays usable."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
     def __iter__(self):
         yield from self._tree.arrays[self._name]
         yield from self._tree.groups[self._name]

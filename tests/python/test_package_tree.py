@@ -219,3 +219,14 @@ def test_the_stub_tells_what_there_is():
         runtime = set(inspect.signature(getattr(squall, name)).parameters)
         assert wanted == runtime or runtime == {"path", "mode", "options"}
         assert getattr(squall, name).__doc__
+
+
+def test_what_was_opened_is_a_context_manager(tmp_path):
+    squall.create_array(tmp_path / "s.zarr", "a", data=np.arange(3))
+    with squall.open(tmp_path / "s.zarr") as ds, ds["a"] as a, squall.open_array(tmp_path / "s.zarr/a", mode="r+") as b:
+        b[0] = 7
+        assert a[...].tolist() == [7, 1, 2]
+    ds.close(), a.close()
+    assert ds["a"][1:].tolist() == [1, 2] and a[0] == 7
+    with pytest.raises(RuntimeError, match="stop"), ds:
+        raise RuntimeError("stop")

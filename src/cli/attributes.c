@@ -114,3 +114,25 @@ void attributes_print(const char *attributes, const char *owner, int indent)
     while (attribute_next(&attributes, &a))
         print_attribute(&a, owner, indent);
 }
+
+/* NaN, Infinity, -Infinity: what no true, false, null or number begins like. */
+static bool is_not_finite(const char *word)
+{
+    word += *word == '-';
+    return *word == 'N' || *word == 'I' || !strncmp(word, "nan", 3) || !strncmp(word, "inf", 3);
+}
+
+void print_strict_json(const char *text)
+{
+    while (*text) {
+        size_t length = strspn(text, "-+.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        const bool is_word = length > 0;
+        if (!is_word)
+            length = *text == '"' ? (size_t)(behind_text(text) - text) : 1;
+        if (is_word && is_not_finite(text))
+            fputs("null", stdout);
+        else
+            fwrite(text, 1, length, stdout);
+        text += length;
+    }
+}

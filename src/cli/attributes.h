@@ -26,4 +26,7 @@ const char *attribute_text(const char *attributes, const char *name, char *buffe
 /* "OWNER:NAME = VALUE" on a line each, as ncdump has them, behind `indent` spaces; what does not fit 80 columns is cut, and says how long it is. */
 void attributes_print(const char *attributes, const char *owner, int indent);
 
+/* A JSON text as the library gives it, with null for NaN and infinities, which JSON does not have. */
+void print_strict_json(const char *text);
+
 #endif

@@ -131,6 +131,19 @@ static void print_json_lengths(const char *key, const struct squall_array_info *
     fputc(']', stdout);
 }
 
+/* Zarr writes a NaN among numbers as a text. */
+static void print_fill_value(const struct squall_array_info *info)
+{
+    static const char *const WORDS[] = {"\"NaN\"", "\"Infinity\"", "\"-Infinity\""};
+    const bool is_float = info->type == SQUALL_FLOAT16 || info->type == SQUALL_FLOAT32 || info->type == SQUALL_FLOAT64;
+    for (size_t i = 0; is_float && i < sizeof WORDS / sizeof *WORDS; i++)
+        if (!strcmp(info->fill_value, WORDS[i])) {
+            fputs("null", stdout);
+            return;
+        }
+    print_strict_json(info->fill_value);
+}
+
 static void print_json_array(const struct squall_array_info *info)
 {
     fputs("  {\"name\": ", stdout);
@@ -149,8 +162,11 @@ static void print_json_array(const struct squall_array_info *info)
         print_json_lengths("shards", info, info->shards);
     fputs(", \"codecs\": ", stdout);
     print_json_string(stdout, info->codecs);
-    printf(", \"bytes\": %" PRIu64 ", \"fill_value\": %s, \"attributes\": %s, \"unsupported\": ", array_bytes(info), info->fill_value,
-           info->attributes);
+    printf(", \"bytes\": %" PRIu64 ", \"fill_value\": ", array_bytes(info));
+    print_fill_value(info);
+    fputs(", \"attributes\": ", stdout);
+    print_strict_json(info->attributes);
+    fputs(", \"unsupported\": ", stdout);
     print_json_string(stdout, info->unsupported);
     fputc('}', stdout);
 }
@@ -192,7 +208,9 @@ static void print_json(const squall_dataset *ds, const struct grid_list *grids, 
     struct squall_dataset_info info = squall_dataset_info(ds);
     fputs("{\"path\": ", stdout);
     print_json_string(stdout, path);
-    printf(", \"format\": \"%s\", \"attributes\": %s,\n \"arrays\": [\n", info.format, info.attributes);
+    printf(", \"format\": \"%s\", \"attributes\": ", info.format);
+    print_strict_json(info.attributes);
+    fputs(",\n \"arrays\": [\n", stdout);
     for (size_t i = 0; i < info.array_count; i++) {
         struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
         print_json_array(&a);
@@ -203,7 +221,9 @@ static void print_json(const squall_dataset *ds, const struct grid_list *grids, 
         struct squall_group_info group = squall_dataset_group(ds, i);
         fputs("  {\"name\": ", stdout);
         print_json_string(stdout, group.name);
-        printf(", \"attributes\": %s}%s\n", group.attributes, i + 1 < info.group_count ? "," : "");
+        fputs(", \"attributes\": ", stdout);
+        print_strict_json(group.attributes);
+        printf("}%s\n", i + 1 < info.group_count ? "," : "");
     }
     fputs(" ],\n \"grids\": [\n", stdout);
     for (size_t i = 0; i < grids->count; i++) {

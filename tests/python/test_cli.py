@@ -440,6 +440,21 @@ def test_info_of_a_store_without_arrays_shows_what_it_has(squall, tmp_path):
     assert ':title = "nothing yet"' in done.out and "later" in done.out and "arrays (" not in done.out
 
 
+def test_json_of_info_is_what_strict_parsers_take(squall, tmp_path):
+    def refuse(word):
+        raise ValueError(word)
+
+    odd = {"a": np.nan, "b": [1e-5, np.inf, -np.inf, {"NaN": np.nan}], "c": 'NaN, "Infinity"', "d": None, "e": True}
+    null = {"a": None, "b": [1e-5, None, None, {"NaN": None}], "c": 'NaN, "Infinity"', "d": None, "e": True}
+    root = zarr.open_group(tmp_path / "s.zarr", mode="w", attributes=odd)
+    root.create_group("g", attributes=odd)
+    root.create_array("v", shape=(3,), dtype="f8", fill_value=np.nan, attributes=odd)
+    told = json.loads(squall("info", "--json", tmp_path / "s.zarr").out, parse_constant=refuse)
+    assert told["attributes"] == told["groups"][0]["attributes"] == told["arrays"][0]["attributes"] == null
+    assert told["arrays"][0]["fill_value"] is None
+    assert "a = NaN" in squall("info", tmp_path / "s.zarr").out
+
+
 def test_info_tells_the_grid(squall, archive, tmp_path):
     squall("convert", archive, tmp_path / "s.zarr")
     squall("convert", archive, tmp_path / "stack.zarr", "--stack", "variable", "--coarsen", "y=2,x=2")

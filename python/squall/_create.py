@@ -24,10 +24,14 @@ def _lengths(what, lengths, rank):
     if lengths is None:
         return None
     try:
-        lengths = (operator.index(lengths),) if not np.iterable(lengths) else tuple(map(operator.index, lengths))
+        if not np.iterable(lengths):
+            return (operator.index(lengths),) * (rank if what != "shape" else 1)
+        lengths = tuple(map(operator.index, lengths))
     except TypeError:
         raise TypeError(f"{what}={lengths!r}: integers are wanted, one a dimension") from None
-    return lengths * rank if len(lengths) == 1 and what != "shape" and rank != 1 else lengths
+    if what != "shape" and len(lengths) != rank:
+        raise ValueError(f"{what}={lengths!r}: {rank} lengths are wanted, one a dimension, or a number for all of them")
+    return lengths
 
 
 def _grid(chunks, shards):
@@ -113,7 +117,8 @@ def create_array(
     shape        lengths of the dimensions
     dtype        numpy's, str, bytes (variable length), or as Zarr's metadata say it: "int4", {"name": …, "configuration": …}
     data         an array to store, in place of shape and dtype; what is masked becomes the fill value, which has to be given then
-    chunks       lengths; "auto": some MiB; None: one chunk. A list for a dimension: the lengths of its chunks, which make up the shape,
+    chunks       lengths, or one number for all dimensions; "auto": some MiB; None: one chunk.
+                 A list for a dimension: the lengths of its chunks, which make up the shape,
                  [[10, 20, 5], 100]: a rectilinear grid, which needs readers that know these (zarr-python 3.4)
     shards       of objects that hold several chunks each, multiples of chunks; None: each chunk is an object. Lists as for chunks
     dims         names of the dimensions, None for one without

@@ -595,3 +595,13 @@ def test_xarray_reads_a_fill_value_among_the_attributes(dtype, zarr_format, tmp_
     root.create_array("b", data=values, dims=("x",), fill_value=-99).attrs["_FillValue"] = fill
     with xr.open_zarr(tmp_path / "s.zarr", consolidated=False) as ds:
         assert np.isnan(ds["a"][1]) and np.isnan(ds["b"][1]) and ds["a"][0] == 1
+
+
+def test_lengths_are_one_a_dimension_or_a_number_for_all(tmp_path):
+    for wrong in ({"chunks": (7,)}, {"chunks": (7, 7, 7)}, {"chunks": [5, 5], "shards": (10,)}, {"chunks": ()}):
+        with pytest.raises(ValueError, match="2 lengths are wanted, one a dimension, or a number for all"):
+            squall.create_array(tmp_path / "a.zarr", shape=(100, 20), dtype="i4", **wrong)
+    assert not (tmp_path / "a.zarr").exists()
+    assert squall.create_array(tmp_path / "a.zarr", shape=(100, 20), dtype="i4", chunks=7).chunks == (7, 7)
+    assert squall.create_array(tmp_path / "b.zarr", shape=100, dtype="i4", chunks=np.int64(7)).chunks == (7,)
+    assert squall.create_array(tmp_path / "c.zarr", shape=(), dtype="i4", chunks=()).chunks == ()

@@ -289,6 +289,17 @@ static char *chunk_name(const struct decoding *d, const uint64_t *chunk)
     return sq_text_release(&t);
 }
 
+/* What a failed reading says, without what the finding's name says already: which chunk, and the store before a path. */
+static const char *reason_of(const struct decoding *d, const char *name, const char *message)
+{
+    const char *numbers = strrchr(name, ' ') + 1;
+    const size_t store = strlen(d->v->store);
+    SQ_CLEANUP_FREE char *said = sq_format("array %s, chunk %s: ", d->info.name, numbers);
+    if (said && !strncmp(message, said, strlen(said)))
+        message += strlen(said);
+    return !strncmp(message, d->v->store, store) && message[store] == '/' ? message + store + 1 : message;
+}
+
 /* Decode it; what fails is a finding. */
 static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order, void *buffer, struct squall_error *err)
 {
@@ -314,7 +325,8 @@ static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order,
     if (!status)
         return 0;
     SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);
-    return add_finding(d->v, &d->v->bad, order, name ? sq_format("%s: %s", name, failure.message) : NULL, err);
+    char *line = name ? sq_format("%s: %s", name, reason_of(d, name, failure.message)) : NULL;
+    return add_finding(d->v, &d->v->bad, order, line, err);
 }
 
 /* A chunk in a file of its own may be absent though its place is known; one that cannot be looked at is not absent. stored: by the array's grid. */

@@ -521,6 +521,17 @@ def test_bench_reads_folders_and_refuses_what_holds_nothing_to_read(squall, arch
     assert done.code == 1 and "nothing in it can be read" in done.err and done.out == ""
 
 
+def test_verify_says_once_what_is_damaged(squall, tmp_path):
+    make_store(tmp_path / "s.zarr", v=np.arange(3.0))
+    array = zarr.open_array(tmp_path / "dmg.zarr", mode="w", shape=3, dtype="f8")
+    array[:] = 1
+    for store, name, inside in (("s.zarr", "v", "v/c/0"), ("dmg.zarr", "dmg.zarr", "c/0")):
+        chunk = tmp_path / store / inside
+        chunk.write_bytes(b"xx")
+        line = squall("verify", tmp_path / store, check=False).out.splitlines()[0]
+        assert line.startswith(f"{tmp_path / store}: {name}: chunk 0: {inside}: zstd: ")
+
+
 def test_completion_is_valid_bash(squall):
     script = squall("completion", "bash").out
     assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0

@@ -95,7 +95,10 @@ static int look(struct status *s, struct squall_error *err)
         return sq_error(err, SQUALL_ENOTFOUND, "%s: no such store", s->store);
     int status = sq_store_state_read(s->store, &s->state, err);
     if (status == SQUALL_EREFUSED || (!status && !s->state.exists))
-        return sq_error(err, SQUALL_EINVAL, "%s: no store that squall convert made: it has no records (chunk_exists/.squall)", s->store);
+        return sq_error(err, SQUALL_EINVAL,
+                        "%s: nothing of squall.create_many is unfinished here, and it is no store that squall convert made: it has no "
+                        "records (chunk_exists/.squall)",
+                        s->store);
     SQ_TRY(status);
     if (sq_lock_look(s->state.records_folder, &holder) && !(s->in_use = sq_strdup(holder.message)))
         return sq_error_memory(err, sizeof holder);

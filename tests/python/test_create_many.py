@@ -240,6 +240,7 @@ def test_the_command_names_what_is_missing(squall, tmp_path):
     assert squall("status", names(tmp_path, 3)[0]).out.endswith("gives it its name\n")
     target.finish()
     assert "unfinished" not in squall("status", "--json", names(tmp_path, 3)[0], check=False).out
+    assert "nothing of squall.create_many is unfinished" in squall("status", tmp_path, check=False).err
 
 
 def random_regions(seed):

@@ -7,7 +7,7 @@
 #include "sys/pool.h"
 
 /* Enough for the chunks that a walk through neighbouring points meets, and little beside what a reader asks for. */
-enum { CACHE_LIMIT_BYTES = 24 << 20 };
+enum { CACHE_LIMIT_BYTES = 12 << 20 };
 
 int squall_context_new(const struct squall_context_options *options, squall_context **ret, struct squall_error *err)
 {

@@ -179,6 +179,9 @@ static void *keep_writing(void *arg)
 static void a_child_of_a_fork_waits_for_no_lock_of_its_parent(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    return; /* the sanitizer's own allocator is left locked in such a child (gcc 12): the release build tests this */
+#endif
     const struct trial t = begin("fork.zarr", 2, "zstd:level=1", false, NULL);
     struct busy busy = {.array = t.array};
     const struct squall_selection s = box(0, ROWS, 1, 1, COLUMNS - 2, 1);

@@ -42,23 +42,14 @@ struct many {
 
 /* ---- along what ------------------------------------------------------------------------------------------------------------------- */
 
-/* Of an array of numbers and moderate size: are the first file's values other ones than the second's? */
+/* Of two coordinates of one length: does the first file say something else than the second? */
 static int differ(struct squall_array *a, struct squall_array *b, bool *ret, struct squall_error *err)
 {
-    enum { READ_BYTES = 1 << 20 };
-    struct squall_selection all = squall_selection_all(a);
-    const uint64_t bytes = a->info.shape[0] * a->info.element_bytes;
     *ret = a->info.type != b->info.type;
-    if (*ret || a->info.unsupported || sq_type_is_variable(a->info.type) || a->info.shape[0] > READ_BYTES || bytes > READ_BYTES ||
-        bytes == 0)
+    if (*ret || !sq_values_are_compared(a))
         return 0;
-    SQ_CLEANUP_FREE char *values = sq_alloc(2, (size_t)bytes);
-    if (!values)
-        return sq_error_memory(err, 2 * bytes);
-    SQ_TRY(sq_array_read(a, &all, values, NULL, 1, NULL, err));
-    SQ_TRY(sq_array_read(b, &all, values + bytes, NULL, 1, NULL, err));
-    *ret = memcmp(values, values + bytes, (size_t)bytes) != 0 || strcmp(a->info.attributes, b->info.attributes) != 0;
-    return 0;
+    *ret = strcmp(a->info.attributes, b->info.attributes) != 0;
+    return *ret ? 0 : sq_values_differ(a, b, ret, err);
 }
 
 static bool is_in_list(const char *name, const char *const *list, size_t count)

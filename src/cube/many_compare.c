@@ -135,19 +135,34 @@ static int fatal(struct sq_drift *drift)
     return 0;
 }
 
-static int compare_values(const struct two *t, struct squall_error *err)
+bool sq_values_are_compared(const struct squall_array *a)
 {
-    struct squall_array *a = (struct squall_array *)(uintptr_t)t->first, *b = (struct squall_array *)(uintptr_t)t->other;
-    const uint64_t length = a->info.shape[0], bytes = length * a->info.element_bytes;
-    if (a->info.unsupported || sq_type_is_variable(a->info.type) || length > COMPARED_BYTES || bytes > COMPARED_BYTES || length == 0)
-        return 0;
-    struct squall_selection all = squall_selection_all(a);
+    const uint64_t length = a->info.shape[0];
+    return !a->info.unsupported && !sq_type_is_variable(a->info.type) && length > 0 && length <= COMPARED_BYTES &&
+           length * a->info.element_bytes <= COMPARED_BYTES;
+}
+
+int sq_values_differ(struct squall_array *a, struct squall_array *b, bool *ret, struct squall_error *err)
+{
+    const uint64_t bytes = a->info.shape[0] * a->info.element_bytes;
+    const struct squall_selection all = squall_selection_all(a);
     SQ_CLEANUP_FREE char *values = sq_alloc(2, (size_t)bytes);
     if (!values)
         return sq_error_memory(err, 2 * bytes);
     SQ_TRY(sq_array_read(a, &all, values, NULL, 1, NULL, err));
     SQ_TRY(sq_array_read(b, &all, values + bytes, NULL, 1, NULL, err));
-    if (!memcmp(values, values + bytes, (size_t)bytes))
+    *ret = memcmp(values, values + bytes, (size_t)bytes) != 0;
+    return 0;
+}
+
+static int compare_values(const struct two *t, struct squall_error *err)
+{
+    struct squall_array *a = (struct squall_array *)(uintptr_t)t->first, *b = (struct squall_array *)(uintptr_t)t->other;
+    bool differ;
+    if (!sq_values_are_compared(t->first))
+        return 0;
+    SQ_TRY(sq_values_differ(a, b, &differ, err));
+    if (!differ)
         return 0;
     return sq_drift_add(t->drift, err, "%s: the values of %s are others than in %s", t->other_path, a->info.name, t->first_path);
 }

@@ -20,6 +20,10 @@ struct squall_array *sq_find_array(const struct squall_dataset *ds, const char *
 int sq_dimension_of(const struct squall_array *a, const char *dim);
 /* Is this the coordinate of its own only dimension? */
 bool sq_is_coordinate(const struct squall_array *a);
+/* Is this coordinate read when files are compared? Large ones, and those of texts, are not. */
+bool sq_values_are_compared(const struct squall_array *a);
+/* Do two such, of one type and one length, hold other values? */
+int sq_values_differ(struct squall_array *a, struct squall_array *b, bool *ret, struct squall_error *err) SQUALL_CHECK;
 
 /*
  * Everything that `other` says differently than `first`, but for lengths along dim, the values of the array dim itself, and the time units of `counted`, an

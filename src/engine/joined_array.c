@@ -8,6 +8,7 @@
 #include "engine/read.h"
 #include "engine/scatter.h"
 #include "engine/variable.h"
+#include "engine/worker.h"
 #include "sys/pool.h"
 #include <string.h>
 
@@ -35,18 +36,11 @@ struct joined_read {
     struct squall_speed *speeds; /* one for each thread; NULL: nobody asks */
 };
 
-/* The part that an index along the axis lies in. */
+/* The part that an index along the axis lies in: parts are like the chunks of a rectilinear grid. */
 static size_t part_of(const struct joined *j, uint64_t index)
 {
-    size_t low = 0, high = j->count; /* edges[low] ≤ index < edges[high] */
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (j->edges[middle] <= index)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    const struct sq_axis parts = {.length = j->edges[j->count], .edges = j->edges, .edge_count = j->count + 1};
+    return (size_t)sq_axis_chunk_of(&parts, index);
 }
 
 /* What is selected of a part; *ret_first is the place of its first element in the selection. False: nothing. */
@@ -118,14 +112,6 @@ static int prepare(struct joined_read *r, const int64_t *strides, struct squall_
     return 0;
 }
 
-static void add_speed(struct squall_speed *to, const struct squall_speed *from)
-{
-    to->bytes += from->bytes;
-    to->read_seconds += from->read_seconds;
-    to->decode_seconds += from->decode_seconds;
-    to->scatter_seconds += from->scatter_seconds;
-}
-
 static int read_joined(struct squall_array *a, const struct squall_selection *selection, void *dst, const int64_t *strides,
                        unsigned threads, struct squall_speed *speed, struct squall_error *err)
 {
@@ -147,7 +133,7 @@ static int read_joined(struct squall_array *a, const struct squall_selection *se
     sq_variable_clear(a->info.type, a->info.rank, selection->count, dst, r.strides);
     int status = sq_parallel(outer, parts, read_part, &r, err);
     for (unsigned i = 0; speeds && i < outer; i++)
-        add_speed(speed, &speeds[i]);
+        sq_speed_add(speed, &speeds[i]);
     if (status)
         sq_variable_free(a->info.type, a->info.rank, selection->count, dst, r.strides);
     return status ? sq_error_within(err, status, "array %s", a->info.name) : 0;

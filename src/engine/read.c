@@ -143,12 +143,8 @@ static int run(struct sq_reading *r, unsigned threads, struct squall_speed *spee
     int status = sq_parallel(threads, r->plan.item_count, read_item, r, err);
     for (unsigned i = 0; i < threads; i++) {
         struct sq_worker *w = r->workers[i];
-        if (w && speed) {
-            speed->bytes += w->speed.bytes;
-            speed->read_seconds += w->speed.read_seconds;
-            speed->decode_seconds += w->speed.decode_seconds;
-            speed->scatter_seconds += w->speed.scatter_seconds;
-        }
+        if (w && speed)
+            sq_speed_add(speed, &w->speed);
         if (w)
             status = check_unchanged(w, status, err);
         sq_worker_give_back(r->array, w);

@@ -242,7 +242,7 @@ static int read_runs(struct shard_read *s, struct squall_error *err)
     int status = sq_parallel(threads, s->run_count, read_run, s, err);
     for (unsigned i = 1; i < threads; i++) {
         if (workers[i])
-            sq_worker_add_speed(p.worker, workers[i]);
+            sq_speed_add(&p.worker->speed, &workers[i]->speed);
         sq_worker_give_back(s->reading.array, workers[i]);
     }
     for (size_t i = 0; i < s->reading.plan.item_count && done && status; i++)

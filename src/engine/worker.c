@@ -85,12 +85,12 @@ int sq_worker_note_source(struct sq_worker *w, struct sq_source *source, struct 
     return 0;
 }
 
-void sq_worker_add_speed(struct sq_worker *w, struct sq_worker *from)
+void sq_speed_add(struct squall_speed *to, const struct squall_speed *from)
 {
-    w->speed.bytes += from->speed.bytes;
-    w->speed.read_seconds += from->speed.read_seconds;
-    w->speed.decode_seconds += from->speed.decode_seconds;
-    w->speed.scatter_seconds += from->speed.scatter_seconds;
+    to->bytes += from->bytes;
+    to->read_seconds += from->read_seconds;
+    to->decode_seconds += from->decode_seconds;
+    to->scatter_seconds += from->scatter_seconds;
 }
 
 static void *grown(void **buffer, size_t *buffer_bytes, size_t size_bytes)

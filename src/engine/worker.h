@@ -26,8 +26,8 @@ void sq_workers_free(struct sq_worker *list);
 /* The read took something from this source, which is asked at the end whether it is what it was. */
 int sq_worker_note_source(struct sq_worker *worker, struct sq_source *source, struct squall_error *err) SQUALL_CHECK;
 
-/* What another thread did counts as this worker's, who has it no more. */
-void sq_worker_add_speed(struct sq_worker *worker, struct sq_worker *from);
+/* What other threads read, and how long it took them; points and the clock on the wall are their caller's to tell. */
+void sq_speed_add(struct squall_speed *to, const struct squall_speed *from);
 
 /* At least size_bytes, content undefined; NULL: out of memory. */
 void *sq_worker_raw(struct sq_worker *worker, size_t size_bytes);

@@ -161,6 +161,7 @@ static void threads_that_cut_the_same_chunks_lose_nothing(void **state)
     squall_context_free(ctx);
 }
 
+#ifndef __SANITIZE_ADDRESS__ /* whose own allocator is left locked in a child of threads (gcc 12): other builds test this */
 struct busy {
     squall_array *array;
     _Atomic bool stop;
@@ -179,9 +180,6 @@ static void *keep_writing(void *arg)
 static void a_child_of_a_fork_waits_for_no_lock_of_its_parent(void **state)
 {
     (void)state;
-#ifdef __SANITIZE_ADDRESS__
-    skip(); /* the sanitizer's own allocator is left locked in such a child (gcc 12): the release build tests this */
-#endif
     const struct trial t = begin("fork.zarr", 2, "zstd:level=1", false, NULL);
     struct busy busy = {.array = t.array};
     const struct squall_selection s = box(0, ROWS, 1, 1, COLUMNS - 2, 1);
@@ -202,6 +200,7 @@ static void a_child_of_a_fork_waits_for_no_lock_of_its_parent(void **state)
     assert_int_equal(pthread_join(thread, NULL), 0);
     end(&t);
 }
+#endif
 
 static void files_are_the_same_for_any_number_of_threads(void **state)
 {
@@ -659,7 +658,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_that_was_read_and_written_again_is_read_anew),
         cmocka_unit_test(threads_that_cut_the_same_chunks_lose_nothing),
+#ifndef __SANITIZE_ADDRESS__
         cmocka_unit_test(a_child_of_a_fork_waits_for_no_lock_of_its_parent),
+#endif
         cmocka_unit_test(processes_that_write_whole_chunks_lose_nothing),
         cmocka_unit_test(readers_find_a_chunk_old_or_new_and_never_in_part),
         cmocka_unit_test(files_are_the_same_for_any_number_of_threads),

@@ -47,6 +47,9 @@ int sq_hdf5_scaleoffset_bind(struct sq_stage *stage, const struct sq_hdf5_filter
         v[VALUE_WAY] != (s->is_float ? SCALE_DECIMAL : SCALE_INTEGER))
         return sq_error(err, SQUALL_ECORRUPT, "filter scaleoffset: way %u of scaling numbers of class %u and %u bytes makes no sense",
                         v[VALUE_WAY], v[VALUE_CLASS], s->width);
+    if (!s->is_float && v[VALUE_FACTOR] > 8 * s->width)
+        return sq_error(err, SQUALL_ECORRUPT, "filter scaleoffset: %u bits for numbers of %u bytes", v[VALUE_FACTOR], s->width);
+    stage->decode_copies = !s->is_float && v[VALUE_FACTOR] == 8 * s->width; /* bits that the writer asked for: all, so none is packed */
     if (s->width < 8)
         s->fill &= (UINT64_C(1) << (8 * s->width)) - 1;
     return 0;

@@ -269,6 +269,13 @@ def test_scaleoffset_of_integers_without_gain(codec_try):
         Chunks(values, (500,), [(SCALEOFFSET, [INTEGER, 0])]).check(codec_try)
 
 
+def test_scaleoffset_of_integers_of_all_bits(codec_try):
+    """Asked to keep all bits, the library stores the chunk as it is."""
+    for dtype in INTEGERS:
+        values = numbers(dtype, (500,))
+        Chunks(values, (500,), [(SCALEOFFSET, [INTEGER, 8 * values.itemsize])]).check(codec_try)
+
+
 @pytest.mark.parametrize("fill", [None, -999.0])
 @pytest.mark.parametrize("digits", [-1, 0, 2, 5])
 def test_scaleoffset_of_floats(codec_try, fill, digits):

@@ -34,7 +34,8 @@ struct squall_many_options {
  * dimension of every variable that is no coordinate. A coordinate of times ("hours since …") is counted as the first file counts, or in a finer
  * unit where that is not exact. Files are opened in parallel, each once; their headers are read, and the coordinates.
  *
- * paths    count ≥ 1 paths of whatever squall_dataset_open opens; those of GRIB files make one hypercube, as a folder of them does
+ * paths    count ≥ 1 paths of whatever squall_dataset_open opens; those of GRIB files make one hypercube, as a folder of them does. A pattern
+ *          ("era5/?.nc", where nothing is called so) stands for the files that match, sorted
  * options  may be NULL: the defaults, all 0
  */
 int squall_dataset_open_many(squall_context *ctx, const char *const *paths, size_t count, const struct squall_many_options *options,

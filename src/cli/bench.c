@@ -3,6 +3,7 @@
  * Programs read the JSON: its keys stay.
  */
 #include "commands.h"
+#include "open.h"
 #include "output.h"
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +100,7 @@ int run_bench(const struct arguments *a)
     if (!ctx)
         return EXIT_FAILED;
     int code;
-    if (squall_dataset_open(ctx, path, &ds, &err))
+    if (dataset_open(ctx, a, a->positional.items, 1, &ds, &err))
         code = fail_with(&err);
     else if (!strcmp(squall_dataset_info(ds).format, "grib") && !a->array && !is_folder(path))
         code = time_fields(ctx, a, &best);

@@ -4,6 +4,7 @@
 #include "coordinate.h"
 #include "element.h"
 #include "npy.h"
+#include "open.h"
 #include "output.h"
 #include <errno.h>
 #include <stdio.h>
@@ -224,7 +225,7 @@ static int get_array(const struct arguments *a, squall_context *ctx)
     struct box box;
     struct block b = {0};
     int code = EXIT_USAGE;
-    if (squall_dataset_open(ctx, a->positional.items[0], &ds, &err) || squall_dataset_array(ds, a->positional.items[1], &array, &err)) {
+    if (dataset_open(ctx, a, a->positional.items, 1, &ds, &err) || squall_dataset_array(ds, a->positional.items[1], &array, &err)) {
         print_problems(ds);
         code = fail_with(&err);
     } else if (box_parse(ds, array, &a->selection, &a->nearest, &box)) {

@@ -2,6 +2,7 @@
 #include "attributes.h"
 #include "commands.h"
 #include "grid.h"
+#include "open.h"
 #include "output.h"
 #include <inttypes.h>
 #include <math.h>
@@ -251,7 +252,7 @@ int run_info(const struct arguments *a)
         return EXIT_FAILED;
     int code = EXIT_DONE;
     struct grid_list grids = {0};
-    if (squall_dataset_open(ctx, a->positional.items[0], &ds, &err) || grid_list_make(ds, &grids, &err)) {
+    if (dataset_open(ctx, a, a->positional.items, 1, &ds, &err) || grid_list_make(ds, &grids, &err)) {
         code = fail_with(&err);
     } else {
         if (a->json)

@@ -1,5 +1,6 @@
 /* squall ls: a row per GRIB field or per array. The table of columns serves -p, -w, the header line and JSON. */
 #include "commands.h"
+#include "open.h"
 #include "output.h"
 #include <glob.h>
 #include <inttypes.h>
@@ -247,7 +248,7 @@ static bool choose_columns(struct listing *l, size_t default_count)
     const char *keys = l->arguments->print_keys;
     for (size_t i = 0; !keys && i < default_count; i++)
         add_column(l, &l->known[i]);
-    if (!keys && l->paths.count > 1)
+    if (!keys && l->paths.count > 1 && !joins_files(l->arguments))
         add_column(l, find_column(l, "path", 4));
     while (keys && *keys) {
         size_t length = strcspn(keys, ",");
@@ -497,18 +498,18 @@ static int list_fields(struct listing *l, squall_context *ctx)
     return code == EXIT_DONE && count < l->paths.count ? EXIT_INPUTS : code;
 }
 
-/* One of several that cannot be opened costs only itself. */
-static int list_store(struct listing *l, squall_context *ctx, const char *path)
+/* What one path leads to, or all of them as one dataset. One of several that cannot be opened costs only itself. */
+static int list_dataset(struct listing *l, squall_context *ctx, const char *const *paths, size_t count)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     squall_dataset *ds;
-    if (squall_dataset_open(ctx, path, &ds, &err)) {
-        if (l->paths.count == 1 || err.status == SQUALL_ECANCELLED)
+    if (dataset_open(ctx, l->arguments, paths, count, &ds, &err)) {
+        if (l->paths.count == count || err.status == SQUALL_ECANCELLED)
             return fail_with(&err);
         warn_line("%s", err.message);
         return EXIT_INPUTS;
     }
-    int code = list_arrays(l, ds, path);
+    int code = list_arrays(l, ds, paths[0]);
     const size_t problems = squall_dataset_info(ds).problem_count;
     for (size_t i = 0; i < problems; i++)
         warn_line("%s", squall_dataset_problem(ds, i));
@@ -516,11 +517,12 @@ static int list_store(struct listing *l, squall_context *ctx, const char *path)
     return code == EXIT_DONE && problems ? EXIT_INPUTS : code;
 }
 
-static int list_stores(struct listing *l, squall_context *ctx)
+static int list_datasets(struct listing *l, squall_context *ctx)
 {
     int code = EXIT_DONE;
-    for (size_t i = 0; i < l->paths.count && (code == EXIT_DONE || code == EXIT_INPUTS) && !interrupted(); i++) {
-        const int found = list_store(l, ctx, l->paths.items[i]);
+    const size_t at_once = joins_files(l->arguments) ? l->paths.count : 1;
+    for (size_t i = 0; i < l->paths.count && (code == EXIT_DONE || code == EXIT_INPUTS) && !interrupted(); i += at_once) {
+        const int found = list_dataset(l, ctx, l->paths.items + i, at_once);
         code = found == EXIT_DONE ? code : found;
     }
     end_rows(l);
@@ -584,7 +586,7 @@ int run_ls(const struct arguments *a)
         l.known_count = ARRAY_COLUMNS;
     }
     if (code == EXIT_USAGE && choose_columns(&l, arrays ? ARRAY_DEFAULTS : FIELD_DEFAULTS))
-        code = arrays ? list_stores(&l, ctx) : list_fields(&l, ctx);
+        code = arrays ? list_datasets(&l, ctx) : list_fields(&l, ctx);
     if (a->json && code != EXIT_USAGE && code != EXIT_FAILED)
         fputs(l.rows ? "\n]\n" : "[]\n", stdout);
     free(l.paths.items);

@@ -16,7 +16,7 @@ const struct command commands[] = {
      "each axis: first and last coordinate, and their spacing where it is even. With\n"
      "-v each array's fill value and attributes, too. Long attributes are cut; --json\n"
      "has them whole.",
-     NULL, run_info},
+     NAMES("concat-dim", "drift"), run_info},
     {"ls", "PATH...", 1, ANY_NUMBER, "a line per array, or per GRIB field",
      "Lists the fields of GRIB files, or the arrays of Zarr stores, HDF5 and NetCDF files. A\n"
      "pattern in quotes is every path that matches.\n"
@@ -26,12 +26,12 @@ const struct command commands[] = {
      "A step is in hours (or 90m, 10s), an interval is 0-6; a level is in the units of its\n"
      "type, a layer is 0-10. With --json both are numbers: step (the end) and startStep in\n"
      "hours, level and bottomLevel, which is null where there is no layer.",
-     NAMES("where", "print"), run_ls},
+     NAMES("where", "print", "concat-dim", "drift"), run_ls},
     {"get", "PATH [NAME]", 1, 2, "values of an array, or of one GRIB field",
      "Prints values as CSV, or writes them to a file. NAME is a variable; with --field N it is left out.\n"
      "A column for each dimension that is not chosen by one index: dates as\n"
      "2022-01-01T06:00:00, steps with their unit (6h, 90m, 45s), as --nearest takes them.",
-     NAMES("selection", "nearest", "field", "output"), run_get},
+     NAMES("selection", "nearest", "field", "output", "concat-dim", "drift"), run_get},
     {"convert", "SRC... DST", 2, ANY_NUMBER, "an archive of GRIB files into one Zarr store",
      "SRC are files, folders, globs (quoted or not), or - for a list of paths on stdin. Running the same command again does only what is "
      "missing\n"
@@ -49,7 +49,7 @@ const struct command commands[] = {
      "Exit code 5 where one is damaged or missing, 3 where an array cannot be checked.",
      NULL, run_verify},
     {"bench", "PATH", 1, 1, "how fast this machine reads a file or store", "Reads everything three times and reports the best.",
-     NAMES("array"), run_bench},
+     NAMES("array", "concat-dim", "drift"), run_bench},
     {"completion", "bash|zsh|fish", 1, 1, "completion for a shell", "For example: squall completion bash > /etc/bash_completion.d/squall",
      NULL, run_completion},
     {"help", "[COMMAND]", 0, 1, "this text, or a command's", "Prints what the commands are, or what one of them takes.", NAMES("man"),

@@ -20,6 +20,8 @@ struct arguments {
     unsigned threads;      /* 0: all */
     uint64_t memory_bytes; /* 0: half of what there is */
     struct text_list positional;
+    /* several files as one dataset: info, ls, get, bench */
+    const char *concat_dim, *drift;
     /* ls */
     struct text_list where;
     const char *print_keys;

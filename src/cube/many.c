@@ -15,6 +15,7 @@
 #include "engine/joined_array.h"
 #include "engine/read.h"
 #include "squall/many.h"
+#include "sys/file.h"
 #include "sys/pool.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -92,14 +93,15 @@ static int choose_dimension(struct many *m, struct squall_error *err)
         SQ_TRY(find_candidates(m->files[0].ds, m->files[1].ds, found, SHOWN, &count, err));
         if (count == 0)
             return sq_error(err, SQUALL_EREFUSED,
-                            "%s and %s differ along no dimension; say along which they follow each other (concat_dim)", m->paths[0],
-                            m->paths[1]);
+                            "%s and %s differ along no dimension; say along which they follow each other (concat_dim, --concat-dim)",
+                            m->paths[0], m->paths[1]);
         SQ_CLEANUP_TEXT struct sq_text names = SQ_TEXT_INIT;
         for (size_t i = 0; i < count; i++)
             sq_text_printf(&names, "%s%s", i ? ", " : "", found[i]);
         if (count > 1)
-            return sq_error(err, SQUALL_EREFUSED, "%s and %s differ along %s; say along which they follow each other (concat_dim)",
-                            m->paths[0], m->paths[1], sq_text_string(&names));
+            return sq_error(err, SQUALL_EREFUSED,
+                            "%s and %s differ along %s; say along which they follow each other (concat_dim, --concat-dim)", m->paths[0],
+                            m->paths[1], sq_text_string(&names));
         chosen = found[0];
     }
     if (!(m->dim = sq_strdup(chosen ? chosen : "")))
@@ -189,8 +191,8 @@ static int refuse(const struct many *m, const struct sq_drift *drift, size_t tot
     SQ_CLEANUP_TEXT struct sq_text taken_as = SQ_TEXT_INIT;
     if (m->new_dimension)
         sq_text_printf(&taken_as, "no file has a dimension %s, so each is one place of a new one; ", m->dim);
-    return sq_error(err, SQUALL_EREFUSED, "%s%s%s; drift \"warn\" or \"first\" takes the first file's word", sq_text_string(&taken_as),
-                    drift->lines[0], sq_text_string(&more));
+    return sq_error(err, SQUALL_EREFUSED, "%s%s%s; drift \"warn\" or \"first\" (--drift warn) takes the first file's word",
+                    sq_text_string(&taken_as), drift->lines[0], sq_text_string(&more));
 }
 
 static int add_lines(struct squall_dataset *ds, const struct sq_drift *drift, struct squall_error *err)
@@ -379,17 +381,78 @@ static int make_dataset(const struct squall_context *ctx, const char *const *pat
     return status;
 }
 
-int squall_dataset_open_many(squall_context *ctx, const char *const *paths, size_t count, const struct squall_many_options *options,
-                             squall_dataset **ret, struct squall_error *err)
+/* ---- patterns --------------------------------------------------------------------------------------------------------------------- */
+
+int sq_is_pattern(const char *path, bool *ret, struct squall_error *err)
+{
+    enum sq_file_kind kind = SQ_FILE_REGULAR;
+    const bool could_be = strpbrk(path, "*?[") != NULL;
+    if (could_be)
+        SQ_TRY(sq_file_stat(path, &kind, NULL, err));
+    *ret = could_be && kind == SQ_FILE_NONE;
+    return 0;
+}
+
+struct path_list {
+    char **paths;
+    size_t count, capacity;
+};
+
+static void path_list_done(struct path_list *list)
+{
+    sq_names_free(list->paths, list->count);
+}
+
+static int add_path(struct path_list *list, const char *path, struct squall_error *err)
+{
+    SQ_TRY(SQ_GROW(list->paths, list->capacity, list->count + 1, err));
+    if (!(list->paths[list->count] = sq_strdup(path)))
+        return sq_error_memory(err, strlen(path));
+    list->count++;
+    return 0;
+}
+
+static int add_matching(struct path_list *list, const char *pattern, struct squall_error *err)
+{
+    char **paths = NULL;
+    size_t count = 0;
+    SQ_TRY(sq_paths_matching(pattern, &paths, &count, err));
+    int status = count ? 0 : sq_error(err, SQUALL_ENOTFOUND, "%s: no file has such a name", pattern);
+    for (size_t i = 0; i < count && !status; i++)
+        status = add_path(list, paths[i], err);
+    sq_names_free(paths, count);
+    return status;
+}
+
+static int expand(const char *const *paths, size_t count, struct path_list *list, struct squall_error *err)
+{
+    bool is_pattern;
+    for (size_t i = 0; i < count; i++) {
+        SQ_TRY(sq_is_pattern(paths[i], &is_pattern, err));
+        SQ_TRY(is_pattern ? add_matching(list, paths[i], err) : add_path(list, paths[i], err));
+    }
+    return 0;
+}
+
+static int open_paths(const struct squall_context *ctx, const char *const *paths, size_t count, const struct squall_many_options *options,
+                      struct squall_dataset **ret, struct squall_error *err)
 {
     static const struct squall_many_options STANDARD;
     struct squall_dataset *first = NULL;
-    if (count == 0)
-        return sq_error(err, SQUALL_EINVAL, "no file is given");
     SQ_TRY(sq_open_path(ctx, paths[0], &first, err));
     if (!strcmp(first->format, "grib")) {
         squall_dataset_close(first);
         return sq_grib_dataset_open(ctx, paths[0], paths, count, ret, err);
     }
     return make_dataset(ctx, paths, count, options ? *options : STANDARD, first, ret, err);
+}
+
+int squall_dataset_open_many(squall_context *ctx, const char *const *paths, size_t count, const struct squall_many_options *options,
+                             squall_dataset **ret, struct squall_error *err)
+{
+    __attribute__((cleanup(path_list_done))) struct path_list list = {0};
+    if (count == 0)
+        return sq_error(err, SQUALL_EINVAL, "no file is given");
+    SQ_TRY(expand(paths, count, &list, err));
+    return open_paths(ctx, (const char *const *)list.paths, list.count, options, ret, err);
 }

@@ -54,29 +54,10 @@ static int open_folder(const struct squall_context *ctx, const char *path, squal
     return status;
 }
 
-/* Names with these characters are taken as patterns where nothing is called so. */
-static bool is_pattern(const char *path)
-{
-    return strpbrk(path, "*?[") != NULL;
-}
-
-static int open_pattern(const struct squall_context *ctx, const char *pattern, squall_dataset **ret, struct squall_error *err)
-{
-    char **paths = NULL;
-    size_t count = 0;
-    SQ_TRY(sq_paths_matching(pattern, &paths, &count, err));
-    int status = count == 0 ? sq_error(err, SQUALL_ENOTFOUND, "%s: no file has such a name", pattern)
-                            : squall_dataset_open_many((squall_context *)(uintptr_t)ctx, (const char *const *)paths, count, NULL, ret, err);
-    sq_names_free(paths, count);
-    return status;
-}
-
 int sq_open_path(const struct squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
 {
     enum sq_file_kind kind;
     SQ_TRY(sq_file_stat(path, &kind, NULL, err));
-    if (kind == SQ_FILE_NONE && is_pattern(path))
-        return open_pattern(ctx, path, ret, err);
     if (kind == SQ_FILE_NONE)
         return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", path);
     if (kind == SQ_FILE_FOLDER)
@@ -97,5 +78,10 @@ int squall_dataset_open(squall_context *ctx, const char *path, squall_dataset **
     while (length > 1 && path[length - 1] == '/')
         length--;
     SQ_CLEANUP_FREE char *trimmed = sq_strndup(path, length);
-    return trimmed ? sq_open_path(ctx, trimmed, ret, err) : sq_error_memory(err, length);
+    const char *only = trimmed;
+    bool is_pattern;
+    if (!trimmed)
+        return sq_error_memory(err, length);
+    SQ_TRY(sq_is_pattern(trimmed, &is_pattern, err));
+    return is_pattern ? squall_dataset_open_many(ctx, &only, 1, NULL, ret, err) : sq_open_path(ctx, trimmed, ret, err);
 }

@@ -9,7 +9,7 @@ from squall import _squall
 from squall._array import Array, file_identity
 from squall._attributes import Attributes
 from squall._create import create_array, create_group, durability_number
-from squall._errors import Error, InvalidError, ReadOnlyError, Status, refuse_header
+from squall._errors import Error, InvalidError, NotFoundError, ReadOnlyError, Status, refuse_header
 from squall._text import group_text
 
 
@@ -191,6 +191,16 @@ def _path_text(path):
     return text
 
 
+def _split_at_file(path):
+    """("x.nc", "obs/t2m") of "x.nc/obs/t2m" where x.nc is a file; else the path and ""."""
+    head, name = os.path.split(path)
+    while name and not os.path.exists(path):
+        if os.path.isfile(head):
+            return head, path[len(head) + 1 :]
+        head, name = os.path.split(head)
+    return path, ""
+
+
 def _open_dataset(path, mode, durability, write_empty_chunks=False, aligned_only=False):
     if mode not in ("r", "r+"):
         raise ValueError(f"mode {mode!r}: possible are 'r' and 'r+'; create_array and create_group make what is not there")
@@ -201,7 +211,7 @@ def _open_dataset(path, mode, durability, write_empty_chunks=False, aligned_only
 def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned_only=False):
     """Open a Zarr store, an HDF5, NetCDF or GRIB file, a folder of GRIB files, or a pattern ("era5/*.nc"; squall.open_many).
 
-    Of the data nothing is read.
+    A group or array within a store or a file may be named behind it: "x.nc/obs/t2m". Of the data nothing is read.
 
     mode                "r", or "r+": a Zarr store in a folder, or a NetCDF-3 file, for reading and writing
     durability          of what is written. "none": as other programs write; "data": chunks are on the disk before their names are; "full":
@@ -217,12 +227,19 @@ def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned
         from squall._many import open_many
 
         return open_many(text)
+    file, name = _split_at_file(text)
+    if name:
+        found = open(file, mode, durability=durability, write_empty_chunks=write_empty_chunks, aligned_only=aligned_only)
+        try:
+            return found[name]
+        except KeyError as error:
+            raise NotFoundError(f"{text}: {error.args[0]}", Status.ENOTFOUND, text) from None
     dataset = _open_dataset(text, mode, durability, write_empty_chunks, aligned_only)
     return Array(dataset, dataset.names[0]) if dataset.is_array else Group(_Tree(dataset))
 
 
 def open_array(path, mode="r", **options):
-    """Open a path that is one array: a Zarr store that is one, or an array's folder within a store.
+    """Open a path that is one array: a Zarr store that is one, or an array within a store or a file ("x.zarr/t2m", "x.nc/t2m").
 
     mode, options   as of squall.open
 

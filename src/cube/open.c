@@ -2,6 +2,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cube/folder.h"
 #include "cube/grib_dataset.h"
 #include "cube/many.h"
 #include "cube/sources.h"
@@ -48,10 +49,27 @@ static int no_field(const char *path, struct squall_error *err)
 static int open_folder(const struct squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
 {
     struct sq_source_list list;
-    SQ_TRY(sq_source_list_make(&path, 1, NULL, &list, err));
-    int status = sq_grib_dataset_open(ctx, path, (const char *const *)list.paths, list.count, ret, err);
-    sq_source_list_done(&list);
-    return status;
+    int status = sq_source_list_make(&path, 1, NULL, &list, err);
+    if (!status) {
+        status = sq_grib_dataset_open(ctx, path, (const char *const *)list.paths, list.count, ret, err);
+        sq_source_list_done(&list);
+    }
+    return status == SQUALL_ENOTFOUND ? sq_folder_refuse(path, status, err) : status;
+}
+
+/* Arrays within a file are no paths. */
+static int no_such_path(const char *path, struct squall_error *err)
+{
+    for (const char *slash = strrchr(path, '/'); slash && slash > path; slash = memrchr(path, '/', (size_t)(slash - path))) {
+        enum sq_file_kind kind = SQ_FILE_NONE;
+        SQ_CLEANUP_FREE char *head = sq_strndup(path, (size_t)(slash - path));
+        if (!head)
+            return sq_error_memory(err, strlen(path));
+        if (!sq_file_stat(head, &kind, NULL, NULL) && kind == SQ_FILE_REGULAR)
+            return sq_error(err, SQUALL_ENOTFOUND, "%s: %s is a file, not a folder; an array in it is named apart from it: %s %s", path,
+                            head, head, slash + 1);
+    }
+    return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", path);
 }
 
 int sq_open_path(const struct squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
@@ -59,7 +77,7 @@ int sq_open_path(const struct squall_context *ctx, const char *path, squall_data
     enum sq_file_kind kind;
     SQ_TRY(sq_file_stat(path, &kind, NULL, err));
     if (kind == SQ_FILE_NONE)
-        return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", path);
+        return no_such_path(path, err);
     if (kind == SQ_FILE_FOLDER)
         return sq_zarr_is_store(path) ? sq_zarr_dataset_open(ctx, path, ret, err) : open_folder(ctx, path, ret, err);
     if (sq_zip_is_zip(path))

@@ -1,10 +1,15 @@
 """The command on HDF5 and NetCDF files, patterns and Zarr stores: netCDF4, h5py and cftime write and say what is to be shown."""
 
 import json
+import re
+import shutil
+import subprocess
 
 import netCDF4
 import numpy as np
 import pytest
+import squall as package
+import zarr
 
 
 def write_day(path, day, *, units="K", name="t2m", kind="NETCDF4"):
@@ -65,3 +70,54 @@ def test_ls_of_a_pattern_lists_each_file_unless_they_are_joined(squall, days):
     assert len(squall("ls", folder / "*.nc").out.splitlines()) == 12
     rows = squall("ls", folder / "*.nc", "--concat-dim", "time").out.splitlines()
     assert len(rows) == 4 and any("time=12" in row for row in rows)
+
+
+def folders(days, tmp_path):
+    """Folders that are no dataset, and what is to be said of each."""
+    folder, _ = days
+    for name in ("empty", "deep/2020", "one", "text"):
+        (tmp_path / name).mkdir(parents=True)
+    for day in folder.iterdir():
+        shutil.copy(day, tmp_path / "deep" / "2020")
+    shutil.copy(folder / "day0.nc", tmp_path / "one" / "data")
+    (tmp_path / "text" / "log").write_text("nothing of interest")
+    for name in "ab":
+        zarr.create_array(tmp_path / "stores" / f"{name}.zarr", shape=3, dtype="f4")
+    yield folder, f"it holds 3 HDF5 or NetCDF files; a pattern opens many as one: '{folder}/*.nc'"
+    yield tmp_path / "deep", f"{tmp_path}/deep/2020 holds 3 HDF5 or NetCDF files; a pattern opens many as one: '{tmp_path}/deep/2020/*.nc'"
+    yield tmp_path / "one", f"what can be opened is {tmp_path}/one/data"
+    yield tmp_path / "stores", f"it holds 2 Zarr stores; a pattern opens many as one: '{tmp_path}/stores/*.zarr'"
+    yield tmp_path / "empty", "there is no file in it"
+    yield tmp_path / "text", f"no file in it can be read: {tmp_path}/text/log: no GRIB message in 19 bytes"
+
+
+def test_a_folder_that_is_no_dataset_says_what_to_open(squall, days, tmp_path):
+    for folder, words in folders(days, tmp_path):
+        for command in ("info", "bench"):
+            done = squall(command, f"{folder}/", check=False)
+            assert done.code == 1 and words in done.err, (folder, done.err)
+        with pytest.raises(package.Error, match=re.escape(words)):
+            package.open(folder)
+
+
+def test_files_of_arrays_among_grib_are_named_as_what_they_are(squall, days, tmp_path, support):
+    shutil.copy(days[0] / "day0.nc", tmp_path)
+    write_day(tmp_path / "old.nc", 0, kind="NETCDF3_CLASSIC")
+    subprocess.run([support / "make_archive", tmp_path / "grib", *"--inits 1 --steps 1 --vars 1 --ny 3 --nx 4".split()], check=True)
+    done = squall("info", tmp_path, check=False)
+    assert done.code == 3 and "grib, " in done.out
+    assert "day0.nc: an HDF5 or NetCDF-4 file, not GRIB" in done.err and "old.nc: a NetCDF-3 file, not GRIB" in done.err
+
+
+def test_an_array_within_a_file_may_be_named_behind_it(squall, days, tmp_path):
+    path = days[0] / "day1.nc"
+    with netCDF4.Dataset(tmp_path / "g.nc", "w") as f:
+        f.createGroup("obs/raw").createVariable("n", "i4")[...] = 7
+    assert package.open_array(path / "t2m").shape == (4, 3, 5) and package.open(tmp_path / "g.nc/obs").groups
+    assert package.open_array(tmp_path / "g.nc/obs/raw/n")[()] == 7
+    with pytest.raises(FileNotFoundError, match="day1.nc/t2: no t2 in .*there is time, latitude, longitude, t2m"):
+        package.open_array(path / "t2")
+    with pytest.raises(ValueError, match="is a group, not an array"):
+        package.open_array(tmp_path / "g.nc/obs")
+    done = squall("info", path / "t2m", check=False)
+    assert done.code == 1 and f"{path} is a file, not a folder; an array in it is named apart from it: {path} t2m" in done.err

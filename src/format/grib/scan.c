@@ -327,12 +327,26 @@ static int tell_damage(struct scan *s, uint64_t start, const struct verdict *v, 
     return 0;
 }
 
+/* NULL: nothing that is known. */
+static const char *format_of(const uint8_t *bytes, size_t count)
+{
+    if (count >= 8 && !memcmp(bytes, "\x89HDF\r\n\x1a\n", 8))
+        return "an HDF5 or NetCDF-4 file";
+    return count >= 4 && !memcmp(bytes, "CDF", 3) && (bytes[3] == 1 || bytes[3] == 2 || bytes[3] == 5) ? "a NetCDF-3 file" : NULL;
+}
+
 static int tell_rest(struct scan *s, struct squall_error *err)
 {
     if (s->size_bytes == 0)
         return tell(s, 0, err, "the file is empty");
     if (s->message_count == 0 && s->problem_count == 0) {
         char begin[4 * QUOTE_BYTES + 8];
+        const uint8_t *bytes;
+        size_t count;
+        SQ_TRY(look(s, 0, 8, &bytes, &count, err));
+        const char *format = format_of(bytes, count);
+        if (format)
+            return tell(s, 0, err, "%s, not GRIB", format);
         SQ_TRY(quote(s, 0, s->size_bytes, begin, err));
         return tell(s, 0, err, "no GRIB message in %llu bytes; the file begins with %s", (unsigned long long)s->size_bytes, begin);
     }

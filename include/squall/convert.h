@@ -84,8 +84,11 @@ void squall_convert_result_done(struct squall_convert_result *result);
 /*
  * What a store holds and lacks; or what nobody has written yet of a NetCDF file that squall.create_many has begun, or of all in a folder. text and
  * json: free(); NULL for the one that is not wanted. SQUALL_EINVAL where the store has no records of squall's.
+ *
+ * ret_unfinished (NULL: not wanted)  how many files squall.create_many has begun and not finished
  */
-int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, struct squall_error *err) SQUALL_CHECK;
+int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, size_t *ret_unfinished,
+                         struct squall_error *err) SQUALL_CHECK;
 
 /* Each that is counted is a line in the report. */
 struct squall_verify_result {

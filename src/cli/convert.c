@@ -194,12 +194,13 @@ int run_status(const struct arguments *a)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     char *text = NULL, *json = NULL;
+    size_t unfinished = 0;
     squall_context *ctx = context_new(a);
     if (!ctx)
         return EXIT_FAILED;
-    int status = squall_status_report(ctx, a->positional.items[0], a->json ? NULL : &text, a->json ? &json : NULL, &err);
-    int code = status ? fail_with(&err) : EXIT_DONE;
-    if (code == EXIT_DONE)
+    int status = squall_status_report(ctx, a->positional.items[0], a->json ? NULL : &text, a->json ? &json : NULL, &unfinished, &err);
+    int code = status ? fail_with(&err) : unfinished ? EXIT_INPUTS : EXIT_DONE;
+    if (!status)
         print_report(a, text, json);
     squall_context_free(ctx);
     return code;

@@ -42,7 +42,8 @@ const struct command commands[] = {
     {"status", "DST", 1, 1, "what a converted store holds and lacks",
      "A calendar of the runs, what is missing or failed and why, and the command that goes on.\n"
      "Of NetCDF files that squall.create_many has begun (a file, or a folder of them): the\n"
-     "regions that nobody has written.",
+     "regions that nobody has written, and exit code 3 until finish() has given all files their\n"
+     "names.",
      NULL, run_status},
     {"verify", "DST", 1, 1, "check every chunk of a store",
      "Compares each chunk's length and checksum with its record; without records each chunk is decoded.\n"

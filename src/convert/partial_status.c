@@ -58,7 +58,7 @@ static int add_file(squall_context *ctx, const char *path, struct sq_text *text,
     return status ? status : failed || second || third ? sq_error_memory(err, 1) : 0;
 }
 
-int sq_partial_status(squall_context *ctx, const char *const *paths, size_t count, char **ret_text, char **ret_json,
+int sq_partial_status(squall_context *ctx, const char *where, const char *const *paths, size_t count, char **ret_text, char **ret_json,
                       struct squall_error *err)
 {
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
@@ -66,6 +66,10 @@ int sq_partial_status(squall_context *ctx, const char *const *paths, size_t coun
     struct sq_json *files = sq_json_new_array();
     char *copy = NULL;
     int status = report && !sq_json_set(report, "unfinished", files) ? 0 : sq_error_memory(err, 1);
+    if (count == 0) {
+        sq_text_add_visible(&text, where);
+        sq_text_add(&text, ": nothing of squall.create_many is unfinished\n");
+    }
     for (size_t i = 0; i < count && !status; i++)
         status = add_file(ctx, paths[i], &text, files, err);
     if (!status && ret_text && !(copy = sq_text_for_caller(&text)))

@@ -5,8 +5,8 @@
 #include "squall/context.h"
 #include <stddef.h>
 
-/* paths: as sq_partial_find finds them. text and json: as of squall_status_report. */
-int sq_partial_status(squall_context *ctx, const char *const *paths, size_t count, char **ret_text, char **ret_json,
+/* where: what was asked about; paths: of it, as sq_partial_find finds them. text and json: as of squall_status_report. */
+int sq_partial_status(squall_context *ctx, const char *where, const char *const *paths, size_t count, char **ret_text, char **ret_json,
                       struct squall_error *err) SQUALL_CHECK;
 
 #endif

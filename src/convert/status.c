@@ -10,6 +10,7 @@
 #include "convert/settings.h"
 #include "convert/store_state.h"
 #include "convert/summary.h"
+#include "cube/folder.h"
 #include "engine/context.h"
 #include "squall/convert.h"
 #include "store/partial.h"
@@ -92,12 +93,12 @@ static int look(struct status *s, struct squall_error *err)
     struct squall_error holder = SQUALL_ERROR_INIT;
     SQ_TRY(sq_file_stat(s->store, &kind, NULL, err));
     if (kind == SQ_FILE_NONE)
-        return sq_error(err, SQUALL_ENOTFOUND, "%s: no such store", s->store);
+        return sq_error(err, SQUALL_ENOTFOUND, "%s: no such store or file", s->store);
     int status = sq_store_state_read(s->store, &s->state, err);
     if (status == SQUALL_EREFUSED || (!status && !s->state.exists))
         return sq_error(err, SQUALL_EINVAL,
-                        "%s: nothing of squall.create_many is unfinished here, and it is no store that squall convert made: it has no "
-                        "records (chunk_exists/.squall)",
+                        "%s: neither a store that squall convert made (it has no records, chunk_exists/.squall) nor a NetCDF file of "
+                        "squall.create_many",
                         s->store);
     SQ_TRY(status);
     if (sq_lock_look(s->state.records_folder, &holder) && !(s->in_use = sq_strdup(holder.message)))
@@ -332,13 +333,19 @@ static int store_report(const char *store, char **ret_text, char **ret_json, str
     return status;
 }
 
-int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, struct squall_error *err)
+int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, size_t *ret_unfinished,
+                         struct squall_error *err)
 {
     char **partial = NULL;
     size_t count = 0;
+    bool of_arrays = false;
     SQ_TRY(sq_partial_find(store, &partial, &count, err));
-    int status = count ? sq_partial_status(ctx, (const char *const *)partial, count, ret_text, ret_json, err)
-                       : store_report(store, ret_text, ret_json, err);
+    int status = count ? 0 : sq_holds_array_files(store, &of_arrays, err);
+    if (!status)
+        status = count || of_arrays ? sq_partial_status(ctx, store, (const char *const *)partial, count, ret_text, ret_json, err)
+                                    : store_report(store, ret_text, ret_json, err);
     sq_names_free(partial, count);
+    if (!status && ret_unfinished)
+        *ret_unfinished = count;
     return status;
 }

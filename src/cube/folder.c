@@ -102,3 +102,17 @@ int sq_folder_refuse(const char *path, int status, struct squall_error *err)
     return f.others ? sq_error_within(err, status, "%s: a folder, and no Zarr store; no file in it can be read", path)
                     : sq_error(err, SQUALL_ENOTFOUND, "%s: a folder, and no Zarr store; there is no file in it", path);
 }
+
+int sq_holds_array_files(const char *path, bool *ret, struct squall_error *err)
+{
+    __attribute__((cleanup(found_done))) struct found f = {0};
+    enum sq_file_kind kind;
+    unsigned left = 1;
+    SQ_TRY(sq_file_stat(path, &kind, NULL, err));
+    if (kind == SQ_FILE_FOLDER && !sq_zarr_is_store(path))
+        SQ_TRY(look_in(path, 0, &left, &f, err));
+    else
+        SQ_TRY(look_at(path, kind, &f, err));
+    *ret = f.files > 0;
+    return 0;
+}

@@ -221,9 +221,9 @@ def test_the_command_names_what_is_missing(squall, tmp_path):
     target["t2m"][1:9:3] = 0
     target["mask"][...] = 0
     target["flag"][:8] = 0
-    told = squall("status", names(tmp_path, 3)[2])
-    assert "f02.nc.partial: begun, and not finished" in told.out and "flag: nobody has written [0:4, 0:5]" in told.out
-    report = json.loads(squall("status", "--json", tmp_path).out)["unfinished"]
+    told = squall("status", names(tmp_path, 3)[2], check=False)
+    assert told.code == 3 and "f02.nc.partial: begun, and not finished" in told.out and "flag: nobody has written [0:4, 0:5]" in told.out
+    report = json.loads(squall("status", "--json", tmp_path, check=False).out)["unfinished"]
     assert {f["path"]: f["missing"] for f in report} == {
         str(tmp_path / f".{p.name}.partial"): json.loads(json.dumps(target.missing()[str(p)])) for p in names(tmp_path, 3)
     }
@@ -231,16 +231,21 @@ def test_the_command_names_what_is_missing(squall, tmp_path):
         with open(f"{tmp_path}/.f0{k}.nc.partial.regions-elsewhere-1", "w") as f:
             f.write('{"variable": "t2m", "region": [[0, 99, 1], [0, 4, 1], [0, 5, 1]]}\n{"variable": "flag"}\nnonsense\n')
             f.write('{"variable": "t2m", "region": [[0, 4, 1], [0, 4, 1], [0, 5')
-    assert json.loads(squall("status", "--json", tmp_path).out)["unfinished"] == report
+    assert json.loads(squall("status", "--json", tmp_path, check=False).out)["unfinished"] == report
     assert {f["path"]: f["missing"] for f in report} == {
         str(tmp_path / f".{p.name}.partial"): json.loads(json.dumps(target.missing()[str(p)])) for p in names(tmp_path, 3)
     }
     for name in ("t2m", "flag"):
         target[name][...] = 1
-    assert squall("status", names(tmp_path, 3)[0]).out.endswith("gives it its name\n")
+    told = squall("status", names(tmp_path, 3)[0], check=False)
+    assert told.code == 3 and told.out.endswith("gives it its name\n")
     target.finish()
-    assert "unfinished" not in squall("status", "--json", names(tmp_path, 3)[0], check=False).out
-    assert "nothing of squall.create_many is unfinished" in squall("status", tmp_path, check=False).err
+    for path in (tmp_path, names(tmp_path, 3)[0]):
+        assert json.loads(squall("status", "--json", path).out) == {"unfinished": []}
+        assert squall("status", path).out == f"{path}: nothing of squall.create_many is unfinished\n"
+    (tmp_path / "none").mkdir()
+    told = squall("status", tmp_path / "none", check=False)
+    assert told.code == 2 and "neither a store that squall convert made" in told.err
 
 
 def random_regions(seed):

@@ -92,6 +92,30 @@ static int64_t day_number(int64_t year, int64_t month, int64_t day, enum sq_cale
     return year * 365 + leap_days(year, calendar) + days_before_march_month(month - 3) + day - 1;
 }
 
+static bool is_leap(int64_t year, enum sq_calendar calendar)
+{
+    switch (calendar) {
+    case SQ_CALENDAR_STANDARD:
+    case SQ_CALENDAR_JULIAN:
+        return year % 4 == 0 && (calendar == SQ_CALENDAR_JULIAN || year <= 1582 || year % 100 != 0 || year % 400 == 0);
+    case SQ_CALENDAR_PROLEPTIC_GREGORIAN:
+        return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    default:
+        return calendar == SQ_CALENDAR_ALL_LEAP;
+    }
+}
+
+/* Does the calendar have this day? month: 1 to 12 */
+static bool has_day(int64_t year, int64_t month, int64_t day, enum sq_calendar calendar)
+{
+    static const int8_t DAYS[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    if (calendar == SQ_CALENDAR_360_DAY)
+        return day >= 1 && day <= 30;
+    if (calendar == SQ_CALENDAR_STANDARD && year == 1582 && month == 10 && day > 4 && day < 15)
+        return false;
+    return day >= 1 && day <= DAYS[month - 1] + (month == 2 && is_leap(year, calendar));
+}
+
 /* A number of at most `digits` digits; -1: there is none. */
 static int64_t take_number(const char **at, unsigned digits)
 {
@@ -117,11 +141,10 @@ static bool take_date(const char **at, enum sq_calendar calendar, int64_t *ret_d
     if (**at == '-') {
         (*at)++;
         day = take_number(at, 2);
-        if (day < 1 || day > 31)
-            return false;
     }
-    *ret_day = day_number(negative ? -year : year, month, day, calendar);
-    return true;
+    year = negative ? -year : year;
+    *ret_day = day_number(year, month, day, calendar);
+    return has_day(year, month, day, calendar);
 }
 
 /* ":mm" and the like; what is not there is 0. */
@@ -224,11 +247,11 @@ static __int128 epoch_of(const struct sq_cf_time *t)
     return (__int128)t->epoch_s * 1000000000 + t->epoch_ns;
 }
 
-static bool rebase_integer(int64_t value, __int128 shift_ns, const struct sq_cf_time *from, const struct sq_cf_time *to, int64_t *ret)
+static bool rebase_integer(__int128 value, __int128 shift_ns, const struct sq_cf_time *from, const struct sq_cf_time *to, __int128 *ret)
 {
-    const __int128 ns = (__int128)value * from->unit_ns + shift_ns, count = ns / to->unit_ns;
-    *ret = (int64_t)count;
-    return ns % to->unit_ns == 0 && count >= INT64_MIN && count <= INT64_MAX;
+    const __int128 ns = value * from->unit_ns + shift_ns;
+    *ret = ns / to->unit_ns;
+    return ns % to->unit_ns == 0;
 }
 
 /* Exact where the way back leads to the same number. */
@@ -241,8 +264,8 @@ static bool rebase_real(double value, __int128 shift_ns, const struct sq_cf_time
 
 #define INTEGERS(c_type)                                                                                                                   \
     for (uint64_t i = 0; i < count; i++) {                                                                                                 \
-        int64_t number;                                                                                                                    \
-        if (!rebase_integer((int64_t)((c_type *)values)[i], shift, from, to, &number) || (int64_t)(c_type)number != number)                \
+        __int128 number;                                                                                                                   \
+        if (!rebase_integer(((c_type *)values)[i], shift, from, to, &number) || (__int128)(c_type)number != number)                        \
             return false;                                                                                                                  \
         ((c_type *)values)[i] = (c_type)number;                                                                                            \
     }                                                                                                                                      \
@@ -275,6 +298,8 @@ bool sq_cf_time_rebase(enum squall_type type, void *values, uint64_t count, cons
         INTEGERS(uint16_t);
     case SQUALL_UINT32:
         INTEGERS(uint32_t);
+    case SQUALL_UINT64:
+        INTEGERS(uint64_t);
     case SQUALL_FLOAT32:
         REALS(float);
     case SQUALL_FLOAT64:

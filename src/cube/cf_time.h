@@ -22,7 +22,8 @@ struct sq_cf_time {
     char since[64]; /* what follows the unit: " since 2020-01-01 00:00" */
 };
 
-/* units, calendar: the attributes; calendar NULL: standard. false: no time in a calendar and unit of ours (months have no length). */
+/* units, calendar: the attributes; calendar NULL: standard. false: no time in a calendar and unit of ours (months have no length), or since a day that
+ * the calendar has not. */
 bool sq_cf_time_parse(const char *units, const char *calendar, struct sq_cf_time *ret);
 
 /*

@@ -73,9 +73,10 @@ static int try_units(enum squall_type type, const struct sq_many_part *parts, si
     return true;
 }
 
-static bool is_short(enum squall_type type)
+/* Is there a type that widen_all makes of it, in which more numbers can be told? */
+static bool has_wider(enum squall_type type)
 {
-    return squall_type_size(type) < 8;
+    return squall_type_size(type) < 8 || type == SQUALL_UINT64;
 }
 
 static int64_t integer_at(enum squall_type type, const void *values, uint64_t i)
@@ -165,17 +166,6 @@ static int cannot_count(const char *name, const char *path, const char *units, c
                     first->calendar ? first->calendar : "standard");
 }
 
-static int parse_all(const struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, struct sq_cf_time *from,
-                     struct squall_error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *units = parts[i].units, *calendar = parts[i].calendar;
-        if (!units || !sq_cf_time_parse(units, calendar, &from[i]) || from[i].calendar != from[0].calendar)
-            return cannot_count(name, paths[i], units, calendar, &parts[0], paths[0], err);
-    }
-    return 0;
-}
-
 /* A part that counts otherwise than part i. */
 static size_t find_other(const struct sq_many_part *parts, size_t count, size_t i)
 {
@@ -183,6 +173,30 @@ static size_t find_other(const struct sq_many_part *parts, size_t count, size_t 
     while (other + 1 < count && same_text(parts[other].units, parts[i].units) && same_text(parts[other].calendar, parts[i].calendar))
         other++;
     return other;
+}
+
+static int no_time(const struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, size_t i,
+                   struct squall_error *err)
+{
+    const struct sq_many_part *part = &parts[i], *other = &parts[find_other(parts, count, i)];
+    return sq_error(err, SQUALL_EREFUSED,
+                    "%s: %s counts \"%s\" (calendar %s), no unit of fixed length since a date which that calendar has; %s counts \"%s\" "
+                    "(calendar %s), so the two cannot be told together",
+                    paths[i], name, part->units ? part->units : "", part->calendar ? part->calendar : "standard", paths[other - parts],
+                    other->units ? other->units : "", other->calendar ? other->calendar : "standard");
+}
+
+static int parse_all(const struct sq_many_part *parts, const char *const *paths, size_t count, const char *name, struct sq_cf_time *from,
+                     struct squall_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *units = parts[i].units, *calendar = parts[i].calendar;
+        if (!units || !sq_cf_time_parse(units, calendar, &from[i]))
+            return no_time(parts, paths, count, name, i, err);
+        if (from[i].calendar != from[0].calendar)
+            return cannot_count(name, paths[i], units, calendar, &parts[0], paths[0], err);
+    }
+    return 0;
 }
 
 /* Their units differ: count all as the first, else in the coarsest finer unit, else in a wider type. */
@@ -202,7 +216,7 @@ static int count_alike(struct sq_many_part *parts, const char *const *paths, siz
                 return c->units ? 0 : sq_error_memory(err, 64);
             }
         while (sq_cf_time_refine(&to));
-        if (wide || !is_short(c->type)) {
+        if (wide || !has_wider(c->type)) {
             const size_t other = find_other(parts, count, failed);
             return cannot_count(name, paths[failed], parts[failed].units, parts[failed].calendar, &parts[other], paths[other], err);
         }

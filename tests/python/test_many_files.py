@@ -106,6 +106,7 @@ def test_scalars_become_the_coordinate_of_a_new_dimension(tmp_path):
         ("hours since 2020-01-02", "i1", ([0, 6, 24, 30], "hours since 2020-01-01")),
         ("days since 2020-02-01", "i1", (None, "hours since 2020-01-01")),
         ("days since 2020-02-01", "u1", (None, "hours since 2020-01-01")),
+        ("hours since 2020-01-02", "u8", ([0, 6, 24, 30], "hours since 2020-01-01")),
     ],
 )
 def test_times_counted_from_different_moments_are_counted_alike(tmp_path, units, kind, expected):
@@ -122,6 +123,13 @@ def test_times_counted_from_different_moments_are_counted_alike(tmp_path, units,
     ]
     assert cftime.num2date(time[...], time.attrs["units"]).tolist() == np.concatenate(moments).tolist()
     assert numbers is None or time[...].tolist() == numbers
+
+
+def test_unsigned_times_before_the_first_files_epoch_become_signed(tmp_path):
+    write_day(tmp_path / "a.zarr", 0, hours=2, kind="u8")
+    write_day(tmp_path / "b.zarr", 1, hours=2, kind="u8", units="hours since 2019-12-31", start=0)
+    time = squall.open_many([tmp_path / "a.zarr", tmp_path / "b.zarr"], "time")["time"]
+    assert time.dtype == "i8" and time[...].tolist() == [-24, -18, 0, 6]
 
 
 @pytest.mark.parametrize("calendar", ["standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day", "all_leap", "360_day"])
@@ -149,6 +157,7 @@ def test_times_that_cannot_be_told_together_are_refused(tmp_path):
         ("months since 2020-01-01", "standard", "months since"),
         ("hours since 2020-01-02", "360_day", "calendar 360_day"),
         ("hours since the flood", "standard", "the flood"),
+        ("hours since 2001-02-29", "standard", "2001-02-29.* a date which that calendar has"),
     ):
         write_day(tmp_path / "b.zarr", 1, units=units)
         squall.open_array(tmp_path / "b.zarr" / "time", mode="r+").attrs["calendar"] = calendar

@@ -129,6 +129,32 @@ static void moments_are_parsed_or_refused(void **state)
     assert_false(sq_cf_time_parse(GOOD[0], "lunar", &t));
 }
 
+static void days_that_the_calendar_has_not_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *units, *calendars; /* those that have it */
+    } DAYS[] = {
+        {"days since 2000-02-31", ""},
+        {"days since 2000-04-31", ""},
+        {"days since 2000-01-00", ""},
+        {"days since 2000-02-30", "360_day"},
+        {"days since 2000-02-29", "standard proleptic_gregorian julian all_leap 360_day"},
+        {"days since 2001-02-29", "all_leap 360_day"},
+        {"days since 1900-02-29", "julian all_leap 360_day"},
+        {"days since 1500-02-29", "standard julian all_leap 360_day"},
+        {"days since 2000-01-31", "standard proleptic_gregorian julian noleap all_leap"},
+        {"days since 1582-10-10", "proleptic_gregorian julian noleap all_leap 360_day"},
+    };
+    static const char *const CALENDARS[] = {"standard", "proleptic_gregorian", "julian", "noleap", "all_leap", "360_day"};
+    struct sq_cf_time t;
+    for (size_t i = 0; i < sizeof DAYS / sizeof *DAYS; i++)
+        for (size_t k = 0; k < sizeof CALENDARS / sizeof *CALENDARS; k++) {
+            const char *found = strstr(DAYS[i].calendars, CALENDARS[k]);
+            assert_int_equal(sq_cf_time_parse(DAYS[i].units, CALENDARS[k], &t), found != NULL);
+        }
+}
+
 static void what_has_no_exact_counterpart_is_refused(void **state)
 {
     (void)state;
@@ -152,6 +178,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_are_read_in_place, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(no_lack_of_memory_leaves_anything_behind, folder_make, folder_remove),
         cmocka_unit_test(moments_are_parsed_or_refused),
+        cmocka_unit_test(days_that_the_calendar_has_not_are_refused),
         cmocka_unit_test(what_has_no_exact_counterpart_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

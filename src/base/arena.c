@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { FIRST_BLOCK_BYTES = 4096, LARGEST_BLOCK_BYTES = 1 << 20, ALIGNMENT = 16 };
+enum { FIRST_BLOCK_BYTES = 1024, LARGEST_BLOCK_BYTES = 1 << 20, ALIGNMENT = 16 };
 
 struct block {
     struct block *next;

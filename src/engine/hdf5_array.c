@@ -21,7 +21,7 @@
 /* What contiguous elements are cut into. */
 enum { CUT_BYTES = 1 << 20 };
 
-/* What the dataset holds: the arrays' datasets, types and filters lie in the tree's memory. */
+/* What the dataset holds: the arrays' names, types and shapes lie in what is kept of the tree. */
 struct hdf5_data {
     struct sq_hdf5_file *file;
     struct sq_hdf5_tree tree;
@@ -30,16 +30,17 @@ struct hdf5_data {
 struct hdf5_array {
     struct squall_array base;
     const struct hdf5_data *data;
-    const struct sq_netcdf4_variable *variable;
-    const struct sq_hdf5_dataset *dataset; /* the variable's */
+    const struct sq_netcdf4_variable *variable; /* this and dataset: NULL when the array is made */
+    const struct sq_hdf5_dataset *dataset;      /* the variable's */
+    struct sq_hdf5_space space;                 /* of the dataset */
     struct sq_hdf5_layout layout;
     struct sq_hdf5_elements elements;
     struct sq_codec_chain *filters; /* NULL: none */
     _Atomic(struct sq_hdf5_chunk_index *) index;
     struct sq_source *compact;
     unsigned rank; /* without an array type's */
-    uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX];
-    const char *dims[SQUALL_RANK_MAX];
+    uint64_t *shape, *chunks;
+    const char **dims;
     void *fill;                                      /* an element in memory */
     char *attributes, *attribute_types, *fill_value; /* JSON texts */
 };
@@ -59,8 +60,7 @@ static int need_index(struct hdf5_array *h, const struct sq_hdf5_chunk_index **r
 {
     struct sq_hdf5_chunk_index *index = atomic_load(&h->index), *loaded = NULL;
     if (!index) {
-        const struct sq_hdf5_space *space = &h->dataset->space;
-        SQ_TRY(sq_hdf5_chunk_index_load(h->data->file, &h->layout, space->shape, space->maximum, h->filters != NULL, &loaded, err));
+        SQ_TRY(sq_hdf5_chunk_index_load(h->data->file, &h->layout, h->space.shape, h->space.maximum, h->filters != NULL, &loaded, err));
         if (atomic_compare_exchange_strong(&h->index, &index, loaded))
             index = loaded;
         else
@@ -81,7 +81,7 @@ static int prepare(const struct squall_array *a, struct squall_error *err)
 static bool is_edge(const struct hdf5_array *h, const uint64_t *chunk)
 {
     for (unsigned d = 0; d < h->layout.rank; d++)
-        if (h->layout.chunk[d] > h->dataset->space.shape[d] - chunk[d] * h->layout.chunk[d])
+        if (h->layout.chunk[d] > h->space.shape[d] - chunk[d] * h->layout.chunk[d])
             return true;
     return false;
 }
@@ -90,7 +90,7 @@ static bool is_edge(const struct hdf5_array *h, const uint64_t *chunk)
 static bool is_beyond(const struct hdf5_array *h, const uint64_t *chunk)
 {
     for (unsigned d = 0; d < h->layout.rank; d++)
-        if (chunk[d] * h->layout.chunk[d] >= h->dataset->space.shape[d])
+        if (chunk[d] * h->layout.chunk[d] >= h->space.shape[d])
             return true;
     return false;
 }
@@ -320,7 +320,7 @@ static int set_grid(struct hdf5_array *h, struct squall_error *err)
     for (unsigned d = 0; d < e->inner_rank; d++)
         h->shape[h->rank + d] = h->chunks[h->rank + d] = e->inner_shape[d];
     if (h->layout.kind != SQ_HDF5_CHUNKED) /* cannot grow */
-        memcpy(h->shape, h->dataset->space.shape, h->dataset->space.rank * sizeof *h->shape);
+        memcpy(h->shape, h->space.shape, h->space.rank * sizeof *h->shape);
     if (h->layout.kind == SQ_HDF5_CHUNKED)
         memcpy(h->chunks, h->layout.chunk, h->rank * sizeof *h->chunks);
     else if (h->layout.kind == SQ_HDF5_CONTIGUOUS)
@@ -404,6 +404,17 @@ static uint64_t decoded_id(const struct hdf5_array *h)
     return id.low ? id.low : 1;
 }
 
+/* The elements that lie within the header, as a source of their own. */
+static int keep_compact(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
+{
+    const size_t size_bytes = (size_t)h->layout.size_bytes;
+    uint8_t *copy;
+    SQ_TRY(SQ_HDF5_ROOM(&tree->kept, &copy, size_bytes, err));
+    memcpy(copy, h->layout.elements, size_bytes);
+    h->layout.elements = copy;
+    return sq_source_open_memory(copy, size_bytes, sq_source_name(h->data->file->source), &h->compact, err);
+}
+
 /* All that reading needs. SQUALL_EUNSUPPORTED, SQUALL_ECORRUPT: the array is listed, with the reason. */
 static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
 {
@@ -412,8 +423,8 @@ static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct
         return sq_error(err, SQUALL_EUNSUPPORTED, "%s", d->unsupported);
     if (d->external.bytes)
         return sq_error(err, SQUALL_EUNSUPPORTED, "its data lie in external files");
-    SQ_TRY(sq_hdf5_elements_make(&tree->reader, d->type, &h->elements, err));
-    if (d->space.is_null)
+    SQ_TRY(sq_hdf5_elements_make(&tree->kept, d->type, &h->elements, err));
+    if (h->space.is_null)
         h->layout = (struct sq_hdf5_layout){.kind = SQ_HDF5_CONTIGUOUS, .address = SQ_HDF5_NOWHERE};
     else
         SQ_TRY(sq_hdf5_layout_parse(h->data->file, d, &h->layout, err));
@@ -423,8 +434,7 @@ static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct
     SQ_TRY(bind_filters(h, tree, err));
     SQ_TRY(set_fill(h, tree, err));
     if (h->layout.kind == SQ_HDF5_COMPACT)
-        SQ_TRY(sq_source_open_memory(h->layout.elements, (size_t)h->layout.size_bytes, sq_source_name(h->data->file->source), &h->compact,
-                                     err));
+        SQ_TRY(keep_compact(h, tree, err));
     const bool variable = sq_type_is_variable(h->elements.dtype.type);
     h->base.plain = !h->filters && h->elements.is_same && !h->elements.big_endian;
     const size_t width = h->filters && h->elements.is_same ? sq_codec_chain_shuffle_width(h->filters) : 0;
@@ -453,17 +463,23 @@ static void describe(struct hdf5_array *h)
     info->fill_value = h->fill_value ? h->fill_value : "null";
 }
 
-/* A dataset without a shape (a null dataspace) is one without elements. */
-static void set_shape(struct hdf5_array *h)
+/* Those of an array type are not known yet. A dataset without a shape (a null dataspace) is one without elements. */
+static int set_shape(struct hdf5_array *h, struct sq_hdf5_reader *kept, struct squall_error *err)
 {
-    const struct sq_hdf5_space *space = &h->dataset->space;
+    const struct sq_hdf5_space *space = &h->space;
+    const unsigned inner_rank = h->dataset->type && h->dataset->type->class == SQ_HDF5_ARRAY ? SQUALL_RANK_MAX - space->rank : 0;
     h->rank = space->is_null ? 1 : space->rank;
-    for (unsigned d = 0; d < SQUALL_RANK_MAX; d++) {
+    const unsigned room = h->rank + inner_rank;
+    SQ_TRY(SQ_HDF5_ROOM(kept, &h->shape, room, err));
+    SQ_TRY(SQ_HDF5_ROOM(kept, &h->chunks, room, err));
+    SQ_TRY(SQ_HDF5_ROOM(kept, &h->dims, room, err));
+    for (unsigned d = 0; d < room; d++) {
         h->shape[d] = d < space->rank ? h->variable->shape[d] : 0;
         h->chunks[d] = h->shape[d] ? h->shape[d] : 1;
         h->dims[d] = d < space->rank ? h->variable->dims[d] : "";
     }
     h->base.info.rank = h->rank;
+    return 0;
 }
 
 static int fill_array(struct squall_dataset *ds, struct hdf5_array *h, struct squall_error *err)
@@ -471,10 +487,11 @@ static int fill_array(struct squall_dataset *ds, struct hdf5_array *h, struct sq
     struct hdf5_data *data = ds->format_data;
     struct squall_error reason = SQUALL_ERROR_INIT;
     h->base.dataset = ds;
-    set_shape(h);
+    h->space = h->dataset->space;
+    SQ_TRY(set_shape(h, &data->tree.kept, err));
     int status = make_readable(h, &data->tree, &reason);
     if (status == SQUALL_EUNSUPPORTED || status == SQUALL_ECORRUPT) {
-        h->base.info.unsupported = sq_arena_strdup(data->tree.reader.memory, reason.message);
+        h->base.info.unsupported = sq_arena_strdup(data->tree.kept.memory, reason.message);
         if (!h->base.info.unsupported)
             return sq_error_memory(err, strlen(reason.message));
     } else if (status) {
@@ -484,6 +501,8 @@ static int fill_array(struct squall_dataset *ds, struct hdf5_array *h, struct sq
     }
     SQ_TRY(sq_hdf5_attributes_json(&data->tree, h->dataset->name, &h->dataset->attributes, &h->attributes, &h->attribute_types, err));
     describe(h);
+    h->variable = NULL;
+    h->dataset = NULL;
     return 0;
 }
 
@@ -541,6 +560,8 @@ static int fill_dataset(struct squall_dataset *ds, struct squall_error *err)
         SQ_TRY(add_array(ds, &shown.variables[i], err));
     for (size_t i = 0; i < tree->problem_count; i++)
         SQ_TRY(sq_dataset_add_problem(ds, tree->problems[i], err));
+    sq_hdf5_tree_walk_done(tree);
+    sq_hdf5_file_drop_head(data->file);
     return 0;
 }
 

@@ -22,6 +22,16 @@ static int bad(const struct parsing *p, const char *what, struct squall_error *e
 
 static int parse_type(struct parsing *p, const struct sq_hdf5_type **ret, struct squall_error *err);
 
+/* A copy that lives as long as the type. */
+static int keep(struct parsing *p, const uint8_t *bytes, size_t size_bytes, const uint8_t **ret, struct squall_error *err)
+{
+    uint8_t *copy;
+    SQ_TRY(SQ_HDF5_ROOM(p->r, &copy, size_bytes, err));
+    memcpy(copy, bytes, size_bytes);
+    *ret = copy;
+    return 0;
+}
+
 /* A name and its NUL; padded to a multiple of 8 before version 3. */
 static int take_name(struct parsing *p, const char **ret, struct squall_error *err)
 {
@@ -30,8 +40,12 @@ static int take_name(struct parsing *p, const char **ret, struct squall_error *e
     if (!end)
         return bad(p, "a name that does not end", err);
     const size_t length = (size_t)(end - p->c.next) + 1;
-    *ret = (const char *)sq_take(&p->c, p->version < 3 ? (length + 7) / 8 * 8 : length);
-    return *ret ? 0 : bad(p, "a name that does not end", err);
+    const uint8_t *name = sq_take(&p->c, p->version < 3 ? (length + 7) / 8 * 8 : length);
+    if (!name)
+        return bad(p, "a name that does not end", err);
+    SQ_TRY(keep(p, name, length, &name, err));
+    *ret = (const char *)name;
+    return 0;
 }
 
 static int parse_bits(struct parsing *p, struct sq_hdf5_type *t, struct squall_error *err)
@@ -196,7 +210,10 @@ static int parse_enum(struct parsing *p, struct sq_hdf5_type *t, struct squall_e
     SQ_TRY(SQ_HDF5_ROOM(p->r, &t->names, t->member_count, err));
     for (unsigned i = 0; i < t->member_count; i++)
         SQ_TRY(take_name(p, &t->names[i], err));
-    t->values = sq_take(&p->c, (size_t)t->member_count * t->size_bytes);
+    const size_t value_bytes = (size_t)t->member_count * t->size_bytes;
+    const uint8_t *values = sq_take(&p->c, value_bytes);
+    if (values)
+        SQ_TRY(keep(p, values, value_bytes, &t->values, err));
     t->big_endian = t->base->big_endian;
     t->is_signed = t->base->is_signed;
     t->bit_offset = t->base->bit_offset;

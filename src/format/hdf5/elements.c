@@ -135,9 +135,7 @@ static enum squall_type type_of_numpy(const char *numpy)
 /* The dimensions of an array type, and of arrays in it; *type becomes what they are arrays of. */
 static int take_dimensions(struct sq_hdf5_reader *r, const struct sq_hdf5_type **type, struct sq_hdf5_elements *e, struct squall_error *err)
 {
-    uint64_t *shape;
-    SQ_TRY(SQ_HDF5_ROOM(r, &shape, SQUALL_RANK_MAX, err));
-    e->inner_shape = shape;
+    uint64_t shape[SQUALL_RANK_MAX], *kept;
     e->inner_count = 1;
     for (; (*type)->class == SQ_HDF5_ARRAY; *type = (*type)->base) {
         if ((*type)->rank > SQUALL_RANK_MAX - e->inner_rank)
@@ -147,6 +145,9 @@ static int take_dimensions(struct sq_hdf5_reader *r, const struct sq_hdf5_type *
         if ((*type)->element_count == 0 || !sq_mul_u64(e->inner_count, (*type)->element_count, &e->inner_count))
             return sq_error(err, SQUALL_EUNSUPPORTED, "an array type without elements, or with too many");
     }
+    SQ_TRY(SQ_HDF5_ROOM(r, &kept, e->inner_rank, err));
+    memcpy(kept, shape, e->inner_rank * sizeof *shape);
+    e->inner_shape = kept;
     return 0;
 }
 

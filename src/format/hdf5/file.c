@@ -1,6 +1,6 @@
 /*
- * See file.h. The first 64 KiB are read at once when the file is opened: they hold all metadata of most files of this field. What lies elsewhere is read in
- * windows of some blocks, which a table finds by their blocks.
+ * See file.h. The first 64 KiB are read at once when the file is opened: they hold all metadata of most files of this field. What lies elsewhere, or is
+ * wanted when they are gone, is read in windows of some blocks, which a table finds by their blocks.
  */
 #define SQ_FORMAT_HDF5_FILE_C
 #include "format/hdf5/file.h"
@@ -100,8 +100,11 @@ bool sq_hdf5_checksum_holds(const uint8_t *bytes, size_t size_bytes)
 int sq_hdf5_reader_init(struct sq_hdf5_reader *r, const struct sq_hdf5_file *file, struct squall_error *err)
 {
     const uint64_t of_file = file->end < BUDGET_FILE_LIMIT ? file->end : BUDGET_FILE_LIMIT;
-    *r = (struct sq_hdf5_reader){.file = file, .memory = sq_arena_new(), .budget_bytes = BUDGET_BASE + BUDGET_FACTOR * of_file};
-    return r->memory ? 0 : sq_error_memory(err, 0);
+    *r = (struct sq_hdf5_reader){.file = file, .memory = sq_arena_new()};
+    if (!r->memory || !(r->budget_bytes = sq_arena_alloc(r->memory, sizeof *r->budget_bytes)))
+        return sq_error_memory(err, sizeof *r->budget_bytes);
+    *r->budget_bytes = BUDGET_BASE + BUDGET_FACTOR * of_file;
+    return 0;
 }
 
 void sq_hdf5_reader_done(struct sq_hdf5_reader *r)
@@ -116,11 +119,11 @@ void sq_hdf5_reader_done(struct sq_hdf5_reader *r)
 
 int sq_hdf5_spend(struct sq_hdf5_reader *r, uint64_t bytes, struct squall_error *err)
 {
-    if (bytes < r->budget_bytes) {
-        r->budget_bytes -= bytes;
+    if (bytes < *r->budget_bytes) {
+        *r->budget_bytes -= bytes;
         return 0;
     }
-    r->budget_bytes = 0;
+    *r->budget_bytes = 0;
     return sq_error(err, SQUALL_ECORRUPT, "%s: its metadata refer to each other more often than those of a sound file of its size",
                     sq_source_name(r->file->source));
 }
@@ -303,7 +306,7 @@ static int read_shared_table(struct sq_hdf5_reader *r, struct sq_hdf5_file *f, c
     SQ_TRY(sq_hdf5_view(r, table, size_bytes, &bytes, err));
     if (memcmp(bytes, "SMTB", 4) != 0 || !sq_hdf5_checksum_holds(bytes, size_bytes))
         return SQ_HDF5_DAMAGED(f, table, err, "no table of shared messages, or its checksum does not hold");
-    f->shared = sq_arena_alloc(f->memory, count * sizeof *f->shared);
+    f->shared = sq_alloc(count, sizeof *f->shared);
     if (!f->shared)
         return sq_error_memory(err, count * sizeof *f->shared);
     for (unsigned i = 0; i < count; i++) {
@@ -360,25 +363,20 @@ static int open_source(struct sq_hdf5_file *f, struct squall_error *err)
         return sq_error(err, SQUALL_ECORRUPT, "%s: no HDF5 file: it has no superblock", sq_source_name(f->source));
     f->end = size - f->base;
     f->head_bytes = f->end < HEAD_BYTES ? (size_t)f->end : HEAD_BYTES;
-    uint8_t *head = sq_arena_alloc(f->memory, f->head_bytes);
-    if (!head)
+    if (!(f->head = sq_alloc(f->head_bytes, 1)))
         return sq_error_memory(err, f->head_bytes);
-    f->head = head;
-    SQ_TRY(sq_source_read(f->source, f->base, head, f->head_bytes, err));
+    SQ_TRY(sq_source_read(f->source, f->base, f->head, f->head_bytes, err));
     return parse_superblock(f, err);
 }
 
 int sq_hdf5_file_open(struct sq_source *source, struct sq_hdf5_file **ret, struct squall_error *err)
 {
-    struct sq_arena *memory = sq_arena_new();
-    struct sq_hdf5_file *f = memory ? sq_arena_alloc(memory, sizeof *f) : NULL;
+    struct sq_hdf5_file *f = sq_alloc_zero(1, sizeof *f);
     if (!f) {
-        sq_arena_free(memory);
         sq_source_close(source);
         return sq_error_memory(err, sizeof *f);
     }
     f->source = source;
-    f->memory = memory;
     int status = open_source(f, err);
     if (status)
         sq_hdf5_file_close(f);
@@ -392,5 +390,14 @@ void sq_hdf5_file_close(struct sq_hdf5_file *file)
     if (!file)
         return;
     sq_source_close(file->source);
-    sq_arena_free(file->memory);
+    sq_free(file->head);
+    sq_free(file->shared);
+    sq_free(file);
+}
+
+void sq_hdf5_file_drop_head(struct sq_hdf5_file *file)
+{
+    sq_free(file->head);
+    file->head = NULL;
+    file->head_bytes = 0;
 }

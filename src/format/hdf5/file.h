@@ -17,7 +17,7 @@
 
 struct sq_hdf5_shared_index;
 
-/* Immutable once it is open, and shared by threads. */
+/* Immutable once it is open (and its head dropped), and shared by threads. */
 struct sq_hdf5_file {
     struct sq_source *source;
     uint64_t base; /* byte of address 0: behind a user block */
@@ -27,11 +27,10 @@ struct sq_hdf5_file {
     uint8_t offset_bytes, length_bytes; /* of addresses and lengths in the file: 2, 4 or 8 */
     bool marked_open;                   /* its writer had not closed it */
     uint64_t stated_end;                /* `end` by its own account; beyond that: it was cut off */
-    const uint8_t *head;                /* its first bytes, read when it was opened */
+    uint8_t *head;                      /* its first bytes, read when it was opened; NULL, and 0: not kept */
     size_t head_bytes;
     struct sq_hdf5_shared_index *shared; /* the table of shared messages (IV.A.2.p), a row each kind; NULL: none */
     unsigned shared_count;
-    struct sq_arena *memory;
 };
 
 struct sq_hdf5_shared_index {
@@ -44,6 +43,8 @@ bool sq_hdf5_is_file(const char *path);
 /* source: taken over, also on failure. *ret: sq_hdf5_file_close. Errors: SQUALL_ECORRUPT, SQUALL_EUNSUPPORTED (parts of a file in several files). */
 int sq_hdf5_file_open(struct sq_source *source, struct sq_hdf5_file **ret, struct squall_error *err) SQUALL_CHECK;
 void sq_hdf5_file_close(struct sq_hdf5_file *file); /* NULL is accepted */
+/* Free the first bytes, into which views point: when its first reader is done, and before threads share it. What is read later is read by windows. */
+void sq_hdf5_file_drop_head(struct sq_hdf5_file *file);
 
 struct sq_hdf5_heap;
 
@@ -51,7 +52,7 @@ struct sq_hdf5_heap;
 struct sq_hdf5_reader {
     const struct sq_hdf5_file *file;
     struct sq_arena *memory;
-    uint64_t budget_bytes;              /* 0: it is spent, and the walk is over */
+    uint64_t *budget_bytes;             /* in its memory, or another's that it spends with; 0: it is spent, and the walk is over */
     struct sq_hdf5_table windows;       /* what was read of the file, by block */
     struct sq_hdf5_table collections;   /* global heap collections, by address */
     struct sq_hdf5_table checked;       /* blocks whose checksum was found to hold, by address */

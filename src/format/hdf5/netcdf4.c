@@ -271,7 +271,7 @@ static int find_phony(struct conventions *c, const struct sq_hdf5_dataset *datas
     if (!dim) {
         enum { NAME_BYTES = 40 };
         char *name;
-        SQ_TRY(SQ_HDF5_ROOM(c->r, &name, NAME_BYTES, err));
+        SQ_TRY(SQ_HDF5_ROOM(&c->tree->kept, &name, NAME_BYTES, err));
         snprintf(name, NAME_BYTES, "phony_dim_%" PRId64, c->next_id);
         new.name = name;
         SQ_TRY(add_dimension(c, &new, &dim, err));
@@ -346,7 +346,7 @@ static int name_variable(struct conventions *c, const struct sq_hdf5_dataset *da
     SQ_TRY(sq_hdf5_spend(c->r, c->first[dataset->group + 1] - c->first[dataset->group], err));
     if (is_taken(c, dataset->group, part + prefix))
         return 0;
-    SQ_TRY(SQ_HDF5_ROOM(c->r, &name, strlen(dataset->name) + 1, err));
+    SQ_TRY(SQ_HDF5_ROOM(&c->tree->kept, &name, strlen(dataset->name) + 1, err));
     memcpy(name, dataset->name, group_length);
     memcpy(name + group_length, part + prefix, strlen(part + prefix));
     *ret = name;
@@ -375,7 +375,7 @@ static int add_variable(struct conventions *c, size_t index, struct sq_netcdf4 *
     struct sq_netcdf4_variable v = {.dataset = dataset};
     SQ_TRY(name_variable(c, dataset, &v.name, err));
     SQ_TRY(extend(c, &dataset->space, p->dims, &v.shape, err));
-    SQ_TRY(SQ_HDF5_ROOM(c->r, &v.dims, dataset->space.rank + 1, err));
+    SQ_TRY(SQ_HDF5_ROOM(&c->tree->kept, &v.dims, dataset->space.rank, err));
     for (unsigned d = 0; d < dataset->space.rank; d++)
         v.dims[d] = p->dims[d]->name;
     out->variables[out->variable_count++] = v;

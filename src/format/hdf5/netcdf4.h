@@ -22,7 +22,7 @@ struct sq_netcdf4 {
 
 /*
  * Dimensions that have no name are called phony_dim_N, as netCDF-C does it. Attributes that tell of dimensions, and NetCDF's own, are taken out of
- * the tree. *ret lies in the memory of the tree's reader.
+ * the tree. *ret, and the shapes in it, live until the walk over the tree is done; names and dims as long as the tree.
  */
 int sq_netcdf4_read(struct sq_hdf5_tree *tree, struct sq_netcdf4 *ret, struct squall_error *err) SQUALL_CHECK;
 

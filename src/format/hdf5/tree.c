@@ -50,7 +50,7 @@ static int add_problem(struct sq_hdf5_tree *t, const struct sq_text *line, struc
 /* Does the walk end with this status, or only what it was about? */
 static bool is_fatal(const struct sq_hdf5_tree *t, int status)
 {
-    return (status != SQUALL_ECORRUPT && status != SQUALL_EUNSUPPORTED) || t->reader.budget_bytes == 0;
+    return (status != SQUALL_ECORRUPT && status != SQUALL_EUNSUPPORTED) || *t->kept.budget_bytes == 0;
 }
 
 int sq_hdf5_tree_leave_out(struct sq_hdf5_tree *tree, int status, const struct squall_error *reason, const char *what, const char *name,
@@ -99,13 +99,13 @@ static int put_type(struct walk *w, const struct sq_hdf5_object *object, struct 
     const struct sq_hdf5_message *m = sq_hdf5_object_find(object, SQ_HDF5_DATATYPE);
     struct squall_error reason = SQUALL_ERROR_INIT;
     SQ_CLEANUP_TEXT struct sq_text numpy = SQ_TEXT_INIT;
-    int status = sq_hdf5_type_parse(w->r, m->bytes, m->size_bytes, m->address, &d->type, &reason);
+    int status = sq_hdf5_type_parse(&w->tree->kept, m->bytes, m->size_bytes, m->address, &d->type, &reason);
     if (!status)
         status = sq_hdf5_type_numpy(d->type, &numpy, &reason);
     if (!status)
         return 0;
     if (!is_fatal(w->tree, status))
-        return copy_text(w->r, reason.message, strlen(reason.message), &d->unsupported, err);
+        return copy_text(&w->tree->kept, reason.message, strlen(reason.message), &d->unsupported, err);
     if (err)
         *err = reason;
     return status;
@@ -128,7 +128,7 @@ static int add_dataset(struct walk *w, const struct sq_hdf5_object *object, cons
     struct squall_error reason = SQUALL_ERROR_INIT;
     struct sq_hdf5_dataset d = {.name = name, .group = group, .address = object->address};
     const struct sq_hdf5_message *space = sq_hdf5_object_find(object, SQ_HDF5_SPACE);
-    int status = sq_hdf5_space_parse(w->r, space->bytes, space->size_bytes, space->address, &d.space, &reason);
+    int status = sq_hdf5_space_parse(&w->tree->kept, space->bytes, space->size_bytes, space->address, &d.space, &reason);
     if (status)
         return sq_hdf5_tree_leave_out(w->tree, status, &reason, NULL, name, err);
     SQ_TRY(put_type(w, object, &d, err));
@@ -230,7 +230,7 @@ static int join(struct walk *w, const char *path, const char *name, const char *
     const char *folder = path[1] ? path : "";
     const size_t size_bytes = strlen(folder) + strlen(name) + 2;
     char *joined;
-    SQ_TRY(SQ_HDF5_ROOM(w->r, &joined, size_bytes, err));
+    SQ_TRY(SQ_HDF5_ROOM(&w->tree->kept, &joined, size_bytes, err));
     snprintf(joined, size_bytes, "%s/%s", folder, name);
     *ret = joined;
     return 0;
@@ -302,6 +302,9 @@ int sq_hdf5_tree_read(const struct sq_hdf5_file *file, struct sq_hdf5_tree *ret,
     static const char *const ROOT = "/";
     int status = sq_hdf5_reader_init(&tree.reader, file, err);
     if (!status)
+        status = sq_hdf5_reader_init(&tree.kept, file, err);
+    tree.reader.budget_bytes = tree.kept.budget_bytes;
+    if (!status)
         status = note_state(&w, err);
     if (!status)
         status = sq_hdf5_object_read(&tree.reader, file->root, &root, err);
@@ -321,6 +324,13 @@ void sq_hdf5_tree_done(struct sq_hdf5_tree *tree)
 {
     sq_hdf5_table_done(&tree->paths);
     sq_hdf5_reader_done(&tree->reader);
+    sq_hdf5_reader_done(&tree->kept);
+}
+
+void sq_hdf5_tree_walk_done(struct sq_hdf5_tree *tree)
+{
+    sq_hdf5_reader_done(&tree->reader);
+    *tree = (struct sq_hdf5_tree){.kept = tree->kept, .paths = tree->paths};
 }
 
 const char *sq_hdf5_tree_path(const struct sq_hdf5_tree *tree, uint64_t address)

@@ -10,6 +10,7 @@ struct sq_hdf5_bytes {
     uint64_t address;
 };
 
+/* name, type and space live as long as the tree, the rest until the walk is done. */
 struct sq_hdf5_dataset {
     const char *name; /* path within the file, "group/t2m" */
     size_t group;     /* that it is in */
@@ -18,7 +19,7 @@ struct sq_hdf5_dataset {
     struct sq_hdf5_space space;
     struct sq_hdf5_bytes layout, fill, fill_old, filters, external; /* messages as they are */
     struct sq_hdf5_attributes attributes;
-    const char *unsupported; /* NULL, or why its data cannot be read */
+    const char *unsupported; /* NULL, or why its data cannot be read. Lives as long as the tree, too */
 };
 
 struct sq_hdf5_group {
@@ -29,7 +30,8 @@ struct sq_hdf5_group {
 };
 
 struct sq_hdf5_tree {
-    struct sq_hdf5_reader reader;
+    struct sq_hdf5_reader reader;     /* of the walk */
+    struct sq_hdf5_reader kept;       /* what lives as long as the tree; both spend one budget */
     struct sq_hdf5_dataset *datasets; /* in their group's order: that of creation where it is tracked, else by name */
     size_t dataset_count, dataset_capacity;
     struct sq_hdf5_group *groups; /* each behind the one that it is in, the root first */
@@ -42,6 +44,8 @@ struct sq_hdf5_tree {
 /* *ret: sq_hdf5_tree_done, before the file's end. */
 int sq_hdf5_tree_read(const struct sq_hdf5_file *file, struct sq_hdf5_tree *ret, struct squall_error *err) SQUALL_CHECK;
 void sq_hdf5_tree_done(struct sq_hdf5_tree *tree);
+/* Nothing more is to be found out: what the walk read, and its lists of groups, datasets and problems, are freed. Paths stay. */
+void sq_hdf5_tree_walk_done(struct sq_hdf5_tree *tree);
 
 /*
  * `what` of the object `name` (NULL: the object itself) is not there for users, for this reason: a problem line, or, where the walk is over (no memory,

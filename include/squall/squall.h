@@ -6,6 +6,7 @@
 #include "squall/context.h"
 #include "squall/convert.h"
 #include "squall/dataset.h"
+#include "squall/date.h"
 #include "squall/error.h"
 #include "squall/grib.h"
 #include "squall/handles.h"

@@ -110,11 +110,15 @@ static bool parse_selection(const struct squall_array_info *info, const char *li
         uint64_t length = info->shape[d];
         if (strchr(value, ':')) {
             if (!parse_range(value, length, box, d))
-                return complain("squall get: %s: a range is START:STOP or START:STOP:STEP with STEP ≥ 1", name);
+                return complain("squall get: %s: a range of indices is START:STOP or START:STOP:STEP with STEP ≥ 1; by values: --nearest "
+                                "%s=VALUE",
+                                name, name);
         } else if (!parse_index(value, length, &index)) {
-            return complain("squall get: %s=%s: an index or a range is wanted", name, value);
+            return complain("squall get: %s=%s: an index or a range of indices is wanted; by values: --nearest %s=%s", name, value, name,
+                            value);
         } else if (index < 0 || index >= (int64_t)length) {
-            return complain("squall get: %s=%s: outside 0 to %llu", name, value, (unsigned long long)length - 1);
+            return length ? complain("squall get: %s=%s: the index lies outside 0 to %llu", name, value, (unsigned long long)length - 1)
+                          : complain("squall get: %s=%s: the dimension has no elements", name, value);
         } else {
             choose_index(box, d, (uint64_t)index);
         }
@@ -133,7 +137,7 @@ static bool parse_nearest(squall_dataset *ds, const struct squall_array_info *in
         if (!next_pair(&list, name, value) || !find_dim(info, name, box, &d))
             return false;
         const char *dim = dim_name(info, d, text);
-        if (coordinate_read(ds, info->dims[d], info->shape[d], &c, &err))
+        if (coordinate_read(ds, info->name, info->dims[d], info->shape[d], &c, &err))
             return complain("squall get: %s: %s", dim, err.message);
         bool found = coordinate_find(&c, dim, value, &index);
         coordinate_done(&c);

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+enum { PATH_BYTES = 4096 };
+_Static_assert((int)SQUALL_DATE_BYTES <= (int)SHORT_TEXT_BYTES, "a date is a short text");
 
 static const struct {
     const char *name;
@@ -20,10 +22,16 @@ static const struct {
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
+bool is_time(const char *units, const char *calendar)
+{
+    char text[SQUALL_DATE_BYTES];
+    return strstr(units, "since") && !squall_date_of_count(units, calendar, 0, text, NULL);
+}
+
 static void find_kind(struct coordinate *c)
 {
     c->kind = COORDINATE_NUMBER;
-    if (!strncmp(c->units, "seconds since 1970-01-01", 24))
+    if (is_time(c->units, c->calendar))
         c->kind = COORDINATE_TIME;
     for (size_t i = 0; i < COUNT(SPAN_UNITS); i++)
         if (!strcmp(c->units, SPAN_UNITS[i].name)) {
@@ -52,45 +60,19 @@ static bool says_longitude(const char *attributes, const char *dim, const char *
     return (is_one_of(dim, NAMES, COUNT(NAMES)) || !strcmp(standard_name, "longitude")) && is_one_of(units, DEGREES, COUNT(DEGREES));
 }
 
-static double element(const void *values, enum squall_type type, size_t i)
-{
-    switch (type) {
-    case SQUALL_INT8:
-        return ((const int8_t *)values)[i];
-    case SQUALL_UINT8:
-        return ((const uint8_t *)values)[i];
-    case SQUALL_INT16:
-        return ((const int16_t *)values)[i];
-    case SQUALL_UINT16:
-        return ((const uint16_t *)values)[i];
-    case SQUALL_INT32:
-        return ((const int32_t *)values)[i];
-    case SQUALL_UINT32:
-        return ((const uint32_t *)values)[i];
-    case SQUALL_INT64:
-    case SQUALL_DATETIME64:
-    case SQUALL_TIMEDELTA64:
-        return (double)((const int64_t *)values)[i];
-    case SQUALL_UINT64:
-        return (double)((const uint64_t *)values)[i];
-    case SQUALL_FLOAT32:
-        return (double)((const float *)values)[i];
-    default:
-        return ((const double *)values)[i];
-    }
-}
-
-static int read_numbers(squall_array *a, enum squall_type type, struct coordinate *c, struct squall_error *err)
+static int read_numbers(squall_array *a, struct coordinate *c, struct squall_error *err)
 {
     struct squall_selection all = squall_selection_all(a);
-    const bool is_time = type == SQUALL_DATETIME64 || type == SQUALL_TIMEDELTA64;
     const struct squall_array_info info = squall_array_info(a);
-    const double unit_s = is_time ? element_unit_s(&info) : 1;
-    void *raw = malloc(c->length * squall_type_size(type) + 1);
-    c->numbers = malloc(c->length * sizeof *c->numbers + 1);
+    const bool counts_time = info.type == SQUALL_DATETIME64 || info.type == SQUALL_TIMEDELTA64;
+    const double unit_s = counts_time ? element_unit_s(&info) : 1;
+    void *raw = malloc(c->length * info.element_bytes + 1);
+    c->numbers = calloc(c->length + 1, sizeof *c->numbers);
     int status = raw && c->numbers ? squall_array_read(a, &all, raw, NULL, err) : SQUALL_ENOMEM;
-    for (size_t i = 0; !status && i < c->length; i++)
-        c->numbers[i] = is_time && ((const int64_t *)raw)[i] == INT64_MIN ? (double)NAN : element(raw, type, i) * unit_s;
+    for (size_t i = 0; !status && i < c->length; i++) {
+        element_number(&info, raw, i, &c->numbers[i]);
+        c->numbers[i] = counts_time && ((const int64_t *)raw)[i] == INT64_MIN ? (double)NAN : c->numbers[i] * unit_s;
+    }
     free(raw);
     return status;
 }
@@ -132,6 +114,8 @@ static enum coordinate_kind kind_of(const struct squall_array_info *info, struct
     case SQUALL_RAW:
         return !strncmp(info->numpy_type, "|S", 2) ? COORDINATE_TEXT : COORDINATE_NONE;
     case SQUALL_DATETIME64:
+        snprintf(c->units, sizeof c->units, "seconds since 1970-01-01");
+        snprintf(c->calendar, sizeof c->calendar, "proleptic_gregorian");
         return element_unit_s(info) > 0 ? COORDINATE_TIME : COORDINATE_NONE;
     case SQUALL_TIMEDELTA64:
         c->unit_s = 1;
@@ -145,24 +129,43 @@ static enum coordinate_kind kind_of(const struct squall_array_info *info, struct
     return c->kind;
 }
 
-int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err)
+squall_array *coordinate_array(const squall_dataset *ds, const char *of, const char *dim, uint64_t length)
+{
+    squall_array *found = NULL;
+    char path[PATH_BYTES];
+    size_t group = strlen(of);
+    while (dim[0] && !found && group > 0) {
+        while (group > 0 && of[group - 1] != '/')
+            group--;
+        const int wanted = snprintf(path, sizeof path, "%.*s%s", (int)group, of, dim);
+        if (wanted < 0 || (size_t)wanted >= sizeof path || squall_dataset_array(ds, path, &found, NULL))
+            found = NULL;
+        group -= group > 0;
+        if (found) {
+            const struct squall_array_info info = squall_array_info(found);
+            found = info.rank == 1 && info.shape[0] == length && !info.unsupported ? found : NULL;
+        }
+    }
+    return found;
+}
+
+int coordinate_read(squall_dataset *ds, const char *of, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err)
 {
     struct coordinate c = {.length = length};
-    squall_array *a;
+    squall_array *a = coordinate_array(ds, of, dim, length);
     *ret = (struct coordinate){0};
-    if (!dim[0] || squall_dataset_array(ds, dim, &a, NULL))
+    if (!a)
         return 0;
     struct squall_array_info info = squall_array_info(a);
-    if (info.rank != 1 || info.shape[0] != length || info.unsupported)
-        return 0;
     attribute_text(info.attributes, "units", c.units, sizeof c.units); /* one that is cut is none that a rule here knows */
+    attribute_text(info.attributes, "calendar", c.calendar, sizeof c.calendar);
     c.kind = kind_of(&info, &c);
     c.is_longitude = c.kind == COORDINATE_NUMBER && says_longitude(info.attributes, dim, c.units);
     if (c.kind == COORDINATE_NONE)
         return 0;
     int status = info.type == SQUALL_STRING  ? read_texts(a, &c, err)
                  : c.kind == COORDINATE_TEXT ? read_fixed_texts(a, &c, err)
-                                             : read_numbers(a, info.type, &c, err);
+                                             : read_numbers(a, &c, err);
     if (status) {
         if (status == SQUALL_ENOMEM && !err->message[0])
             *err = (struct squall_error){SQUALL_ENOMEM, 0, "out of memory"};
@@ -180,20 +183,6 @@ void coordinate_done(struct coordinate *c)
     free(c->texts);
     free(c->numbers);
     *c = (struct coordinate){0};
-}
-
-static bool parse_date(const char *text, double *ret)
-{
-    static const char *const FORMS[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H", "%Y-%m-%d"};
-    for (size_t i = 0; i < COUNT(FORMS); i++) {
-        struct tm when = {0};
-        const char *left = strptime(text, FORMS[i], &when);
-        if (left && (!*left || !strcmp(left, "Z"))) {
-            *ret = (double)timegm(&when);
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Nothing is no span: 0 needs no unit, all else does. */
@@ -223,9 +212,11 @@ static bool parse_number(const char *text, double *ret)
 
 static bool parse_value(const struct coordinate *c, const char *dim, const char *text, double *ret)
 {
+    struct squall_error err = SQUALL_ERROR_INIT;
     switch (c->kind) {
     case COORDINATE_TIME:
-        return parse_date(text, ret) || complain("squall get: %s=%s: a date is wanted, such as 2022-01-01T06:00", dim, text);
+        return !squall_count_of_date(c->units, c->calendar, text, ret, &err) ||
+               complain("squall get: %s=%s: a date is wanted, such as 2022-01-01T06:00: %s", dim, text, err.message);
     case COORDINATE_SPAN:
         if (!parse_span(text, ret))
             return complain("squall get: %s=%s: a time with its unit is wanted, such as 6h or 90min", dim, text);
@@ -323,7 +314,8 @@ const char *coordinate_label(const struct coordinate *c, uint64_t index, char bu
     case COORDINATE_TEXT:
         return c->texts[index];
     case COORDINATE_TIME:
-        return time_text((int64_t)c->numbers[index], buffer);
+        return squall_date_of_count(c->units, c->calendar, c->numbers[index], buffer, NULL) ? number_text(c->numbers[index], buffer)
+                                                                                            : buffer;
     case COORDINATE_SPAN:
         return span_text(c, c->numbers[index], buffer);
     default:

@@ -12,7 +12,7 @@
 enum coordinate_kind {
     COORDINATE_NONE,   /* no 1-D array of that name and length, or none that makes labels */
     COORDINATE_NUMBER, /* in whatever unit the array has */
-    COORDINATE_TIME,   /* seconds since 1970 */
+    COORDINATE_TIME,   /* counted in units since a moment */
     COORDINATE_SPAN,   /* in seconds, minutes, hours or days */
     COORDINATE_TEXT,
 };
@@ -26,11 +26,17 @@ struct coordinate {
     char **texts;
     double unit_s;                      /* of a span */
     char units[COORDINATE_UNITS_BYTES]; /* "" where the array has none */
-    bool is_longitude;                  /* numbers that 360 apart mean the same */
+    char calendar[COORDINATE_UNITS_BYTES];
+    bool is_longitude; /* numbers that 360 apart mean the same */
 };
 
-/* An array that is there and cannot be read is an error. *ret: coordinate_done. */
-int coordinate_read(squall_dataset *ds, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err);
+/*
+ * The labels along a dimension of the array called `of`: by the array that is called as the dimension, in the group of that one or in the
+ * nearest group above. An array that is there and cannot be read is an error. *ret: coordinate_done.
+ */
+int coordinate_read(squall_dataset *ds, const char *of, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err);
+/* The array that coordinate_read takes. NULL: there is none. */
+squall_array *coordinate_array(const squall_dataset *ds, const char *of, const char *dim, uint64_t length);
 void coordinate_done(struct coordinate *c);
 
 /*
@@ -41,5 +47,8 @@ bool coordinate_find(const struct coordinate *c, const char *dim, const char *te
 
 /* For CSV: a date, a span with its unit ("6h", "90m"), a number, or the text as it is. All of them can be given to --nearest. */
 const char *coordinate_label(const struct coordinate *c, uint64_t index, char buffer[SHORT_TEXT_BYTES]);
+
+/* Do numbers of these units count time since a moment (CF's "hours since …")? */
+bool is_time(const char *units, const char *calendar);
 
 #endif

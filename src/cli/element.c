@@ -383,6 +383,23 @@ void element_print(FILE *out, const struct squall_array_info *info, const void *
     }
 }
 
+bool element_number(const struct squall_array_info *info, const void *values, size_t index, double *ret)
+{
+    const void *element = (const unsigned char *)values + index * info->element_bytes;
+    long long whole;
+    if (float_value(info->type, element, ret))
+        return true;
+    if (info->type == SQUALL_UINT64)
+        *ret = (double)*(const uint64_t *)element;
+    else if (integer_value(info->type, element, &whole))
+        *ret = (double)whole;
+    else if (info->type == SQUALL_DATETIME64 || info->type == SQUALL_TIMEDELTA64)
+        *ret = (double)*(const int64_t *)element;
+    else
+        return false;
+    return true;
+}
+
 char *element_text(const struct squall_array_info *info, const void *values, size_t index)
 {
     const void *element = (const unsigned char *)values + index * info->element_bytes;

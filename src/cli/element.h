@@ -16,6 +16,8 @@ enum element_form {
  * complex numbers "1+2j"; texts as they are; bytes as ASCII where they are; raw bits and structures in hexadecimal. values: of the array that info tells of, as read.
  */
 void element_print(FILE *out, const struct squall_array_info *info, const void *values, size_t index, enum element_form form);
+/* Of integers, floats, and the counts of SQUALL_DATETIME64 and SQUALL_TIMEDELTA64, as near as a double is. false: the type is none of these. */
+bool element_number(const struct squall_array_info *info, const void *values, size_t index, double *ret);
 /* Of SQUALL_TEXT, and of SQUALL_RAW that numpy calls S: the text. Malloc'ed; NULL: out of memory. */
 char *element_text(const struct squall_array_info *info, const void *values, size_t index);
 /* Of SQUALL_DATETIME64 and SQUALL_TIMEDELTA64: seconds in one step of the count; 0: its unit has no fixed length. */

@@ -1,4 +1,5 @@
 /* squall get: values of an array or of one GRIB field, as CSV, JSON or .npy. */
+#include "attributes.h"
 #include "box.h"
 #include "commands.h"
 #include "coordinate.h"
@@ -7,6 +8,7 @@
 #include "open.h"
 #include "output.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ struct block {
     char dim_texts[SQUALL_RANK_MAX][DIM_TEXT_BYTES];
     struct coordinate labels[SQUALL_RANK_MAX]; /* along each dimension, whole; COORDINATE_NONE: indices */
     uint64_t start[SQUALL_RANK_MAX], step[SQUALL_RANK_MAX];
+    char units[COORDINATE_UNITS_BYTES], calendar[COORDINATE_UNITS_BYTES]; /* where the values are counts of time; else "" */
     void *values;
     size_t count;
 };
@@ -50,6 +53,20 @@ static void print_label(FILE *out, const struct block *b, unsigned d, uint64_t i
         print_csv_text(out, label, strlen(label));
 }
 
+/* Numbers that count time are dates, as labels are; those that are no date stay what they are. */
+static void print_value(FILE *out, const struct block *b, size_t index, enum element_form form)
+{
+    char date[SQUALL_DATE_BYTES];
+    double count;
+    const bool counts = b->units[0] && element_number(&b->info, b->values, index, &count);
+    if (counts && isnan(count))
+        fputs(form == ELEMENT_JSON ? "null" : "NaT", out);
+    else if (counts && !squall_date_of_count(b->units, b->calendar, count, date, NULL))
+        fprintf(out, form == ELEMENT_JSON ? "\"%s\"" : "%s", date);
+    else
+        element_print(out, &b->info, b->values, index, form);
+}
+
 static void next_place(const struct block *b, uint64_t *at)
 {
     for (unsigned d = b->rank; d-- > 0 && ++at[d] == b->shape[d];)
@@ -67,7 +84,7 @@ static void write_csv(FILE *out, const struct block *b)
             print_label(out, b, d, at[d], false);
             fputc(',', out);
         }
-        element_print(out, &b->info, b->values, i, ELEMENT_CSV);
+        print_value(out, b, i, ELEMENT_CSV);
         fputc('\n', out);
         next_place(b, at);
     }
@@ -86,7 +103,7 @@ static void write_json(const struct block *b)
             fputs(", ", stdout);
         }
         fputs("\"value\": ", stdout);
-        element_print(stdout, &b->info, b->values, i, ELEMENT_JSON);
+        print_value(stdout, b, i, ELEMENT_JSON);
         fputc('}', stdout);
         next_place(b, at);
     }
@@ -184,7 +201,7 @@ static int label_block(squall_dataset *ds, const struct squall_array_info *info,
         b->shape[to] = box->selection.count[d];
         b->start[to] = box->selection.start[d];
         b->step[to] = box->selection.step[d];
-        int status = coordinate_read(ds, info->dims[d], info->shape[d], &b->labels[to], err);
+        int status = coordinate_read(ds, info->name, info->dims[d], info->shape[d], &b->labels[to], err);
         if (status)
             return status;
     }
@@ -203,6 +220,10 @@ static int read_block(squall_dataset *ds, squall_array *array, const struct box 
 {
     struct squall_array_info info = squall_array_info(array);
     b->info = info;
+    attribute_text(info.attributes, "units", b->units, sizeof b->units);
+    attribute_text(info.attributes, "calendar", b->calendar, sizeof b->calendar);
+    if (!is_time(b->units, b->calendar))
+        b->units[0] = 0;
     int status = label_block(ds, &info, box, b, err);
     if (status)
         return status;

@@ -30,7 +30,9 @@ const struct command commands[] = {
     {"get", "PATH [NAME]", 1, 2, "values of an array, or of one GRIB field",
      "Prints values as CSV, or writes them to a file. NAME is a variable; with --field N it is left out.\n"
      "A column for each dimension that is not chosen by one index: dates as\n"
-     "2022-01-01T06:00:00, steps with their unit (6h, 90m, 45s), as --nearest takes them.",
+     "2022-01-01T06:00:00 in any of CF's calendars, steps with their unit (6h, 90m, 45s), as --nearest\n"
+     "takes them. Values that count time (\"hours since ...\") are dates, too; others are as they are\n"
+     "stored: neither scaled nor masked. A .npy file has the numbers themselves.",
      NAMES("selection", "nearest", "field", "output", "concat-dim", "drift"), run_get},
     {"convert", "SRC... DST", 2, ANY_NUMBER, "an archive of GRIB files into one Zarr store",
      "SRC are files, folders, globs (quoted or not), or - for a list of paths on stdin. Running the same command again does only what is "

@@ -1,7 +1,9 @@
 /* See cf_time.h. */
 #include "cube/cf_time.h"
 #include "array/dtype.h"
+#include "base/error_internal.h"
 #include "base/memory.h"
+#include "squall/date.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -325,4 +327,98 @@ char *sq_cf_time_units(const struct sq_cf_time *t)
         if (UNITS[i].ns == t->unit_ns)
             return sq_format("%.*s%s", (int)strcspn(UNITS[i].names, " "), UNITS[i].names, t->since);
     return NULL;
+}
+
+/* ---- dates of counts -------------------------------------------------------------------------------------------------------------- */
+
+enum { NS_PER_S = 1000000000, SECONDS_PER_DAY = 86400 };
+static const int64_t DAYS_MOST = INT64_C(366) * 1000000;
+
+struct day {
+    int64_t year, month, day;
+};
+
+/* The day of a number, as day_number counts. */
+static struct day day_of_number(int64_t number, enum sq_calendar calendar)
+{
+    if (calendar == SQ_CALENDAR_360_DAY) {
+        const int64_t year = floor_div(number, 360), rest = number - year * 360;
+        return (struct day){year, rest / 30 + 1, rest % 30 + 1};
+    }
+    if (calendar == SQ_CALENDAR_STANDARD)
+        calendar =
+            number >= day_number(1582, 10, 15, SQ_CALENDAR_PROLEPTIC_GREGORIAN) ? SQ_CALENDAR_PROLEPTIC_GREGORIAN : SQ_CALENDAR_JULIAN;
+    int64_t year = floor_div(number, 366); /* the years begin in March; none is further away than the days that leap years have more */
+    while ((year + 1) * 365 + leap_days(year + 1, calendar) <= number)
+        year += 1 + (number - (year + 1) * 365 - leap_days(year + 1, calendar)) / 366;
+    while (year * 365 + leap_days(year, calendar) > number)
+        year--;
+    const int64_t rest = number - year * 365 - leap_days(year, calendar), march_month = (5 * rest + 2) / 153;
+    const int64_t month = march_month < 10 ? march_month + 3 : march_month - 9;
+    return (struct day){year + (month < 3), month, rest - days_before_march_month(march_month) + 1};
+}
+
+static double count_of(const struct sq_cf_time *t, __int128 ns)
+{
+    const __int128 since = ns - epoch_of(t), whole = since / t->unit_ns;
+    return (double)whole + (double)(since % t->unit_ns) / (double)t->unit_ns;
+}
+
+static __int128 floor_to(__int128 ns, int64_t step)
+{
+    const __int128 rest = ns % step;
+    return ns - rest - (rest < 0 ? step : 0);
+}
+
+/* In the fewest digits that read back as the same count. */
+static void print_moment(const struct sq_cf_time *t, __int128 ns, double count, char ret[SQUALL_DATE_BYTES])
+{
+    int64_t step = NS_PER_S;
+    int digits = 0;
+    __int128 rounded = floor_to(ns + step / 2, step);
+    for (; digits < 9 && count_of(t, rounded) != count; rounded = floor_to(ns + step / 2, step)) {
+        digits += 3;
+        step /= 1000;
+    }
+    const __int128 whole = floor_to(rounded, NS_PER_S);
+    const int64_t seconds = (int64_t)(whole / NS_PER_S), day_count = floor_div(seconds, SECONDS_PER_DAY),
+                  second = seconds - day_count * SECONDS_PER_DAY;
+    const struct day day = day_of_number(day_count, t->calendar);
+    const int at = snprintf(ret, SQUALL_DATE_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", (int)day.year, (int)day.month, (int)day.day,
+                            (int)(second / 3600), (int)(second / 60 % 60), (int)(second % 60));
+    if (digits > 0)
+        snprintf(ret + at, SQUALL_DATE_BYTES - (size_t)at, ".%0*d", digits, (int)((rounded - whole) / step));
+}
+
+static int parse_units(const char *units, const char *calendar, struct sq_cf_time *ret, struct squall_error *err)
+{
+    return sq_cf_time_parse(units, calendar && calendar[0] ? calendar : NULL, ret)
+               ? 0
+               : sq_error(err, SQUALL_EINVAL, "\"%s\", calendar \"%s\", is no time since a moment", units,
+                          calendar ? calendar : "standard");
+}
+
+int squall_date_of_count(const char *units, const char *calendar, double count, char ret[SQUALL_DATE_BYTES], struct squall_error *err)
+{
+    struct sq_cf_time t;
+    SQ_TRY(parse_units(units, calendar, &t, err));
+    const double limit = (double)DAYS_MOST * SECONDS_PER_DAY * ((double)NS_PER_S / (double)t.unit_ns);
+    if (!(fabs(count) < limit) || !(fabs(count) < 9e18))
+        return sq_error(err, SQUALL_ERANGE, "%g %s is no date", count, units);
+    const int64_t whole = (int64_t)floor(count);
+    const __int128 ns = epoch_of(&t) + (__int128)whole * t.unit_ns + llround((count - (double)whole) * (double)t.unit_ns);
+    print_moment(&t, ns, count, ret);
+    return 0;
+}
+
+int squall_count_of_date(const char *units, const char *calendar, const char *date, double *ret, struct squall_error *err)
+{
+    struct sq_cf_time t;
+    SQ_TRY(parse_units(units, calendar, &t, err));
+    struct sq_cf_time moment = {.calendar = t.calendar};
+    const bool only_a_year = date[0] == '\0' || !strchr(date + 1, '-'); /* a number is never taken for a date */
+    if (only_a_year || !parse_moment(date, &moment))
+        return sq_error(err, SQUALL_EINVAL, "%s is no date of the calendar (%s)", date, calendar && calendar[0] ? calendar : "standard");
+    *ret = count_of(&t, epoch_of(&moment));
+    return 0;
 }

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 
+import cftime
 import netCDF4
 import numpy as np
 import pytest
@@ -121,3 +122,97 @@ def test_an_array_within_a_file_may_be_named_behind_it(squall, days, tmp_path):
         package.open_array(tmp_path / "g.nc/obs")
     done = squall("info", path / "t2m", check=False)
     assert done.code == 1 and f"{path} is a file, not a folder; an array in it is named apart from it: {path} t2m" in done.err
+
+
+CALENDARS = ["standard", "proleptic_gregorian", "julian", "noleap", "365_day", "all_leap", "366_day", "360_day"]
+UNITS = [
+    "hours since 1850-01-31 06:00",
+    "days since 1582-10-01",
+    "seconds since 2000-02-28T23:59:30Z",
+    "minutes since 1999-12-31 18:00 +06:00",
+]
+
+
+@pytest.mark.parametrize("calendar", CALENDARS)
+@pytest.mark.parametrize("units", UNITS)
+def test_times_are_dates_of_their_calendar(squall, tmp_path, calendar, units):
+    units = units.replace("-31", "-30") if calendar == "360_day" else units
+    per_day = {"h": 24, "d": 1, "s": 86400, "m": 1440}[units[0]]
+    counts = np.concatenate([np.arange(9) * per_day / 4, np.random.default_rng(1).uniform(0, 9e5, 40).round(3) * per_day])
+    counts = np.sort(counts).round(0 if units[0] == "s" else 6)
+    path = tmp_path / "t.nc"
+    with netCDF4.Dataset(path, "w") as f:
+        f.createDimension("time", len(counts))
+        for name in ("time", "v"):
+            f.createVariable(name, "f8", ("time",))[:] = counts
+        f["time"].setncatts({"units": units, "calendar": calendar})
+    wanted = cftime.num2date(counts, units, calendar, only_use_cftime_datetimes=True)
+    rows = [line.split(",") for line in squall("get", path, "v").out.splitlines()[1:]]
+    assert [row[0] for row in rows] == [line.split(",")[1] for line in squall("get", path, "time").out.splitlines()[1:]]
+    for (text, _), date in zip(rows, wanted, strict=True):
+        whole, _, fraction = text.partition(".")
+        told = cftime.datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S", calendar=date.calendar)
+        error = (told - date).total_seconds() + float(f"0.{fraction or 0}")
+        assert abs(error) < 2e-5, (text, date)  # a double tells days no better
+    for i in (0, 7, 20, len(counts) - 1):
+        done = squall("get", path, "v", "--nearest", f"time={rows[i][0]}")
+        assert done.err == "" and float(done.out.splitlines()[1]) == counts[i]
+    assert [row["time"] for row in json.loads(squall("get", "--json", path, "v").out)] == [row[0] for row in rows]
+    squall("get", path, "time", "-o", tmp_path / "t.npy")
+    assert np.array_equal(np.load(tmp_path / "t.npy"), counts)
+
+
+@pytest.mark.parametrize(
+    ("calendar", "date", "words"),
+    [
+        ("noleap", "2020-02-29", "2020-02-29 is no date of the calendar (noleap)"),
+        ("360_day", "2020-01-31", "2020-01-31 is no date of the calendar (360_day)"),
+        ("standard", "1582-10-10", "1582-10-10 is no date of the calendar (standard)"),
+        ("standard", "48", "48 is no date"),
+        ("standard", "2020-13-01", "2020-13-01 is no date"),
+        ("standard", "2020-01-01T25", "2020-01-01T25 is no date"),
+    ],
+)
+def test_a_day_that_the_calendar_has_not_is_no_date(squall, tmp_path, calendar, date, words):
+    with netCDF4.Dataset(tmp_path / "t.nc", "w", format="NETCDF3_CLASSIC") as f:
+        f.createDimension("time", 2)
+        f.createVariable("time", "i4", ("time",))[:] = [0, 1]
+        f["time"].setncatts({"units": "days since 1500-01-01", "calendar": calendar})
+    done = squall("get", tmp_path / "t.nc", "time", "--nearest", f"time={date}", check=False)
+    assert done.code == 2 and "a date is wanted, such as 2022-01-01T06:00" in done.err and words in done.err
+
+
+def test_what_is_no_date_is_shown_as_the_number(squall, tmp_path):
+    with netCDF4.Dataset(tmp_path / "t.nc", "w") as f:
+        f.createDimension("x", 3)
+        for name, units in (("a", "hours since 2000-01-01"), ("b", "months since 2000-01-01"), ("c", "hours since yesterday")):
+            f.createVariable(name, "f8", ("x",))[:] = [1, np.nan, 1e30]
+            f[name].units = units
+    assert squall("get", tmp_path / "t.nc", "a").out.split() == ["x,a", "0,2000-01-01T01:00:00", "1,NaT", "2,1e+30"]
+    assert [row["value"] for row in json.loads(squall("get", "--json", tmp_path / "t.nc", "a").out)] == ["2000-01-01T01:00:00", None, 1e30]
+    for name in "bc":
+        assert squall("get", tmp_path / "t.nc", name).out.split() == [f"x,{name}", "0,1", "1,nan", "2,1e+30"]
+
+
+def test_an_index_and_a_date_are_told_apart(squall, days):
+    path = days[0] / "day1.nc"
+    done = squall("get", path, "t2m", "-s", "time=2020-01-02", check=False)
+    assert done.code == 2 and "an index or a range of indices is wanted; by values: --nearest time=2020-01-02" in done.err
+    done = squall("get", path, "t2m", "-s", "time=2020-01-02T06:00", check=False)
+    assert done.code == 2 and "by values: --nearest time=VALUE" in done.err
+    done = squall("get", path, "t2m", "-s", "time=4", check=False)
+    assert done.code == 2 and "time=4: the index lies outside 0 to 3" in done.err
+
+
+def test_labels_come_from_the_group_of_the_array_or_the_nearest_above(squall, tmp_path):
+    with netCDF4.Dataset(tmp_path / "g.nc", "w") as f:
+        f.createDimension("lat", 2)
+        f.createVariable("lat", "f4", ("lat",))[:] = [50, 60]
+        f.createDimension("time", 1)
+        g = f.createGroup("obs").createGroup("raw")
+        g.createDimension("time", 2)
+        g.createVariable("time", "i4", ("time",))[:] = [0, 6]
+        g["time"].units = "hours since 2020-01-01"
+        g.createVariable("v", "i4", ("time", "lat"))[:] = [[1, 2], [3, 4]]
+    assert squall("get", tmp_path / "g.nc", "obs/raw/v").out.splitlines()[1:3] == ["2020-01-01T00:00:00,50,1", "2020-01-01T00:00:00,60,2"]
+    assert squall("get", tmp_path / "g.nc", "obs/raw/v", "--nearest", "time=2020-01-01T05:00,lat=59").out.splitlines()[1] == "4"

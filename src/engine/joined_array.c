@@ -121,6 +121,8 @@ static int read_joined(struct squall_array *a, const struct squall_selection *se
     for (unsigned d = 0; d < a->info.rank; d++)
         if (selection->count[d] == 0)
             return 0;
+    if (a->info.rank == 0) /* the first file's; there is no axis to cut it along */
+        return sq_array_read(j->parts[0], selection, dst, strides, threads, speed, err);
     const uint64_t last = selection->start[j->axis] + (selection->count[j->axis] - 1) * selection->step[j->axis];
     r.first_part = part_of(j, selection->start[j->axis]);
     const size_t parts = part_of(j, last) + 1 - r.first_part;

@@ -327,6 +327,13 @@ def test_a_list_of_files_is_told_as_such(days):
     assert f"{paths[0]} and 4 more" in repr(squall.open_many(paths))
 
 
+def test_the_command_prints_what_has_no_dimension(days):
+    paths, _ = days
+    command = os.environ.get("SQUALL", "build/squall")
+    done = subprocess.run([command, "get", str(paths[0].parent / "day*.zarr"), "height"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split() == ["height", "2"], done
+
+
 def test_the_command_measures_patterns(days):
     paths, values = days
     command = os.environ.get("SQUALL", "build/squall")

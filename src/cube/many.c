@@ -159,6 +159,42 @@ static int open_file(struct many *m, size_t index, struct squall_error *err)
     return 0;
 }
 
+/* Is it read of every file, to be put behind the others'? What is not is the first file's, or in memory. */
+static bool is_joined(const struct many *m, const struct squall_array *first)
+{
+    return first != m->coordinate && (m->new_dimension ? !sq_is_coordinate(first) : sq_dimension_of(first, m->dim) >= 0);
+}
+
+/* Of a file that was looked at only what is joined is kept, and what it has equal to the first file's only once. */
+static void lighten(const struct many *m, struct squall_dataset *ds)
+{
+    for (size_t i = ds->array_count; i-- > 0;) {
+        struct squall_array *a = ds->arrays[i], *first = sq_find_array(m->files[0].ds, a->info.name, i);
+        if (!first || !is_joined(m, first))
+            sq_dataset_drop(ds, i);
+        else if (a->ops == first->ops && a->ops->share)
+            a->ops->share(a, first);
+    }
+    sq_free(ds->attributes);
+    sq_free(ds->attribute_types);
+    ds->attributes = ds->attribute_types = NULL;
+}
+
+/* What it adds: how long it is, and the coordinate's values. */
+static int look_at(struct many *m, size_t index, struct squall_error *err)
+{
+    struct one_file *f = &m->files[index];
+    SQ_TRY(find_length(m, f, err));
+    struct squall_array *a = m->coordinate ? sq_find_array(f->ds, m->dim, 0) : NULL;
+    if (!m->coordinate)
+        return 0;
+    if (!a)
+        return sq_error(err, SQUALL_EREFUSED, "%s: there is no %s, which tells where its fields belong", m->paths[index], m->dim);
+    SQ_TRY(reserve_coordinate(m, a, err));
+    int status = sq_many_part_read(a, &f->part, err);
+    return status ? sq_error_within(err, status, "%s", m->paths[index]) : 0;
+}
+
 static int take_file(void *user, size_t index, unsigned seat, struct squall_error *err)
 {
     struct many *m = user;
@@ -172,15 +208,10 @@ static int take_file(void *user, size_t index, unsigned seat, struct squall_erro
         SQ_TRY(sq_compare_datasets(m->files[0].ds, f->ds, m->dim, m->coordinate, &f->drift, err));
     if (f->drift.fatal)
         return 0;
-    SQ_TRY(find_length(m, f, err));
-    struct squall_array *a = m->coordinate ? sq_find_array(f->ds, m->dim, 0) : NULL;
-    if (!m->coordinate)
-        return 0;
-    if (!a)
-        return sq_error(err, SQUALL_EREFUSED, "%s: there is no %s, which tells where its fields belong", m->paths[index], m->dim);
-    SQ_TRY(reserve_coordinate(m, a, err));
-    int status = sq_many_part_read(a, &f->part, err);
-    return status ? sq_error_within(err, status, "%s", m->paths[index]) : 0;
+    SQ_TRY(look_at(m, index, err));
+    if (index > 0)
+        lighten(m, f->ds);
+    return 0;
 }
 
 static int refuse(const struct many *m, const struct sq_drift *drift, size_t total, struct squall_error *err)
@@ -271,7 +302,7 @@ static int add_array(struct many *m, struct squall_dataset *ds, size_t index, st
     int axis = sq_dimension_of(a, m->dim);
     if (a == m->coordinate)
         return add_coordinate(m, ds, err);
-    if (axis < 0 && (!m->new_dimension || sq_is_coordinate(a))) { /* the first file's, for all */
+    if (!is_joined(m, a)) { /* the first file's, for all */
         const uint64_t length = a->info.rank ? a->info.shape[0] : 1;
         return sq_joined_array_add(ds, &a, &length, 1, 0, 0, "", err);
     }

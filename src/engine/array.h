@@ -72,7 +72,9 @@ struct sq_array_ops {
     int (*encode)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *src,
                   size_t src_size, void *dst, size_t dst_capacity, size_t *ret_size, struct squall_error *err);
     int (*stored_bytes)(const struct squall_array *a, uint64_t *ret, struct squall_error *err); /* NULL: not known */
-    void (*free)(struct squall_array *a);                                                       /* the array and all it owns */
+    /* What it has equal to `like`, an array of the same format that outlives it, becomes that one's. NULL: nothing is worth it. */
+    void (*share)(struct squall_array *a, const struct squall_array *like);
+    void (*free)(struct squall_array *a); /* the array and all it owns */
 };
 
 struct squall_array {
@@ -117,6 +119,7 @@ struct squall_dataset {
 /* Help for formats: an empty dataset (squall_dataset_close); append an array (owned from then on, also where this fails); append a problem line (copied). */
 struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const char *path, const char *format, struct squall_error *err);
 int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squall_error *err) SQUALL_CHECK;
+void sq_dataset_drop(struct squall_dataset *ds, size_t index); /* free one of the arrays */
 /* name: copied. attributes, attribute_types (or NULL): owned (sq_free) */
 int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, char *attribute_types,
                          struct squall_error *err) SQUALL_CHECK;

@@ -57,6 +57,13 @@ int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squ
     return 0;
 }
 
+void sq_dataset_drop(struct squall_dataset *ds, size_t index)
+{
+    array_free(ds->arrays[index]);
+    ds->array_count--;
+    memmove(ds->arrays + index, ds->arrays + index + 1, (ds->array_count - index) * sizeof(struct squall_array *));
+}
+
 int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, char *attribute_types, struct squall_error *err)
 {
     char *copy = sq_strdup(name);

@@ -36,6 +36,8 @@ struct hdf5_array {
     struct sq_hdf5_layout layout;
     struct sq_hdf5_elements elements;
     struct sq_codec_chain *filters; /* NULL: none */
+    struct sq_hash filters_id;      /* equal: so are the filters */
+    const struct hdf5_array *like;  /* whose parts it shares; NULL: nobody's */
     _Atomic(struct sq_hdf5_chunk_index *) index;
     struct sq_source *compact;
     unsigned rank; /* without an array type's */
@@ -271,17 +273,47 @@ static int decode_shuffled(const struct squall_array *a, void *scratch, unsigned
     return 0;
 }
 
-static void array_free(struct squall_array *a)
+static bool same_text(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+static void share(struct squall_array *a, const struct squall_array *with)
 {
     struct hdf5_array *h = hdf5_array(a);
+    const struct hdf5_array *like = hdf5_array(with);
+    h->like = like;
+    if (h->filters && like->filters && h->filters_id.high == like->filters_id.high && h->filters_id.low == like->filters_id.low) {
+        sq_codec_chain_free(h->filters);
+        h->filters = like->filters;
+        a->info.codecs = like->base.info.codecs;
+    }
+    if (same_text(h->attributes, like->attributes)) {
+        sq_free(h->attributes);
+        a->info.attributes = h->attributes = like->attributes;
+    }
+    if (same_text(h->attribute_types, like->attribute_types)) {
+        sq_free(h->attribute_types);
+        a->info.attribute_types = h->attribute_types = like->attribute_types;
+    }
+}
+
+static void array_free(struct squall_array *a)
+{
+    static const struct hdf5_array NOBODY;
+    struct hdf5_array *h = hdf5_array(a);
+    const struct hdf5_array *like = h->like ? h->like : &NOBODY;
     if (h->fill && sq_type_is_variable(h->elements.dtype.type))
         sq_bytes_free(h->fill, 1);
     sq_free(h->fill);
-    sq_codec_chain_free(h->filters);
+    if (h->filters != like->filters)
+        sq_codec_chain_free(h->filters);
     sq_hdf5_chunk_index_free(atomic_load(&h->index));
     sq_source_close(h->compact);
-    sq_free(h->attributes);
-    sq_free(h->attribute_types);
+    if (h->attributes != like->attributes)
+        sq_free(h->attributes);
+    if (h->attribute_types != like->attribute_types)
+        sq_free(h->attribute_types);
     sq_free(h->fill_value);
     sq_free(h);
 }
@@ -294,6 +326,7 @@ static const struct sq_array_ops OPS = {
     .decode = decode,
     .decode_shuffled = decode_shuffled,
     .stored_bytes = stored_bytes,
+    .share = share,
     .free = array_free,
 };
 
@@ -341,6 +374,10 @@ static int bind_filters(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct 
         chunk.rank = h->layout.rank;
     }
     SQ_TRY(sq_codec_chain_bind_hdf5(pipeline.filters, pipeline.count, &chunk, &h->filters, err));
+    h->filters_id = sq_hash_bytes(h->dataset->filters.bytes, h->dataset->filters.size_bytes);
+    h->filters_id = sq_hash_more(h->filters_id, &chunk.dtype, sizeof chunk.dtype);
+    h->filters_id = sq_hash_more(h->filters_id, &chunk.big_endian, sizeof chunk.big_endian);
+    h->filters_id = sq_hash_more(h->filters_id, chunk.shape, chunk.rank * sizeof *chunk.shape);
     const char *unknown = sq_codec_chain_unknown_filter(h->filters);
     return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "%s", unknown) : 0;
 }

@@ -1,9 +1,11 @@
 """Many files as one dataset: numpy's concatenate of what each file holds is the oracle; files that do not agree are named."""
 
+import ctypes
 import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 
@@ -275,6 +277,41 @@ def test_it_pickles_small_and_refuses_other_files(days):
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(ds["t2m"]), capture_output=True, env=env, check=True)
     assert np.float32(done.stdout) == pytest.approx(values[5:9].sum(), rel=1e-5)
+
+
+class Allocated(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+
+
+def allocated_bytes():
+    """Of the C library, in all threads: counted, where the size of the process only tells of pages."""
+    count = ctypes.CDLL(None).mallinfo2
+    count.restype = Allocated
+    found = count()
+    return found.uordblks + found.hblkhd
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="no mallinfo2 in this C library")
+def test_an_open_file_takes_little_memory(tmp_path):
+    netCDF4 = pytest.importorskip("netCDF4")
+    files, wanted_bytes = 200, 10 << 10
+    with netCDF4.Dataset(tmp_path / "0000.nc", "w") as nc:
+        nc.title = "of which each file has the same " * 20
+        for name, length in (("time", None), ("lat", 18), ("lon", 36)):
+            nc.createDimension(name, length)
+            nc.createVariable(name, "f8", (name,))[:] = np.arange(length or 4)
+        for name in ("t2m", "u10", "v10", "msl"):
+            v = nc.createVariable(name, "f4", ("time", "lat", "lon"), zlib=True, shuffle=True, chunksizes=(1, 18, 36))
+            v.setncatts({"units": "K", "long_name": name * 10, "standard_name": name * 10, "cell_methods": "time: mean"})
+            v[:] = np.ones((4, 18, 36))
+    paths = [tmp_path / "0000.nc"]
+    for i in range(1, files + 1):
+        paths.append(shutil.copy(paths[0], tmp_path / f"{i:04}.nc"))
+    squall.open_many(paths[:2], "file")
+    before = allocated_bytes()
+    ds = squall.open_many(paths, "file")
+    each = (allocated_bytes() - before) / files
+    assert ds["t2m"].shape == (files + 1, 4, 18, 36) and 0 < each <= wanted_bytes
 
 
 def test_arguments_are_checked(days):

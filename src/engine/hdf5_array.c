@@ -54,6 +54,23 @@ static struct hdf5_array *hdf5_array(const struct squall_array *a)
 
 /* ---- where chunks lie ------------------------------------------------------------------------------------------------------------- */
 
+/* The index as it is in the file that was opened: one that changed since then says so, whatever was found in it. */
+static int load_index(const struct hdf5_array *h, struct sq_hdf5_chunk_index **ret, struct squall_error *err)
+{
+    struct sq_hdf5_chunk_index *index = NULL;
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    int status = sq_hdf5_chunk_index_load(h->data->file, &h->layout, h->space.shape, h->space.maximum, h->filters != NULL, &index, &reason);
+    int changed = sq_source_check_unchanged(h->data->file->source, err);
+    if (status || changed) {
+        sq_hdf5_chunk_index_free(index);
+        if (!changed && err)
+            *err = reason;
+        return changed ? changed : status;
+    }
+    *ret = index;
+    return 0;
+}
+
 /*
  * Threads that need the index at the same time may each read it, and all but one throw theirs away: no lock is held, so a fork at any moment
  * leaves none locked.
@@ -62,7 +79,7 @@ static int need_index(struct hdf5_array *h, const struct sq_hdf5_chunk_index **r
 {
     struct sq_hdf5_chunk_index *index = atomic_load(&h->index), *loaded = NULL;
     if (!index) {
-        SQ_TRY(sq_hdf5_chunk_index_load(h->data->file, &h->layout, h->space.shape, h->space.maximum, h->filters != NULL, &loaded, err));
+        SQ_TRY(load_index(h, &loaded, err));
         if (atomic_compare_exchange_strong(&h->index, &index, loaded))
             index = loaded;
         else

@@ -29,6 +29,11 @@ struct squall_convert_options {
     const char *every;      /* cadence of init_time: "6h", "30min", "1d" */
     const char *stack;      /* NULL, or "variable" */
     const char *stack_name; /* of the array that --stack makes; NULL: "data" */
+    /* Of HDF5, NetCDF and Zarr sources: */
+    const char
+        *append_dim; /* along which the store grows; NULL: along which the files follow each other, or the largest variable's first */
+    const char *concat_dim; /* along which the files follow each other; NULL: append_dim, or that in which the first two differ */
+    const char *drift;      /* "error", "warn", "first": what becomes of files that do not agree */
     int overwrite;
     int strict;
 };

@@ -147,6 +147,9 @@ static struct squall_convert_options options_of(const struct arguments *a, const
         .every = a->every,
         .stack = a->stack,
         .stack_name = a->stack_name,
+        .append_dim = a->append_dim,
+        .concat_dim = a->concat_dim,
+        .drift = a->drift,
         .overwrite = a->overwrite,
         .strict = a->strict,
     };

@@ -25,6 +25,8 @@ const struct option options[] = {
      "the dimension along which several files follow each other, or a new one (default: the one in which the first two differ)", NULL},
     {"drift", 0, OPTION_TEXT, "WHAT", AT(drift),
      "several files that do not agree: stop; say how and go by the first; go by the first in silence (default error)", "error|warn|first"},
+    {"append-dim", 0, OPTION_TEXT, "NAME", AT(append_dim),
+     "the dimension along which the store grows (default: that along which the files follow each other; GRIB: init_time)", NULL},
     {"chunks", 0, OPTION_TEXT, "DIM=N,...", AT(chunks), "chunk lengths; N or all (default: one init_time, all steps, ≤ 16 MiB)", NULL},
     {"dtype", 0, OPTION_TEXT, "TYPE", AT(dtype), "float16, float32 or float64; or NAME=TYPE,...,TYPE", NULL},
     {"on-overflow", 0, OPTION_TEXT, "WHAT", AT(on_overflow),

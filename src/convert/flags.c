@@ -6,13 +6,13 @@
 #include "sys/file.h"
 #include <string.h>
 
-int sq_flags_set(const char *store, uint64_t init, uint32_t field_count, struct squall_error *err)
+int sq_flags_set(const char *store, uint64_t init, uint32_t field_count, bool exists, struct squall_error *err)
 {
     uint8_t yes = 1, count[4];
     for (int i = 0; i < 4; i++)
         count[i] = (uint8_t)(field_count >> 8 * i);
     SQ_TRY(sq_store_write_chunk(store, SQ_FLAG_COUNT, 1, &init, count, sizeof count, err));
-    return sq_store_write_chunk(store, SQ_FLAG_EXISTS, 1, &init, &yes, sizeof yes, err);
+    return exists ? sq_store_write_chunk(store, SQ_FLAG_EXISTS, 1, &init, &yes, sizeof yes, err) : 0;
 }
 
 static int remove_durably(const char *store, const char *array, uint64_t init, struct squall_error *err)

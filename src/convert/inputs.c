@@ -8,21 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sq_record_file sq_record_file_of(const struct sq_grib_file *file)
+size_t sq_plan_file_count(const struct squall_convert_plan *plan)
 {
-    return (struct sq_record_file){sq_path_name(file->path), file->identity.size_bytes, file->identity.mtime_ns};
+    return plan->arrays.identities ? plan->sources.count : plan->index.file_count;
 }
 
-int sq_input_add(struct sq_input_list *list, const struct sq_records *records, const struct sq_grib_index *index, struct sq_input input,
-                 struct squall_error *err)
+const char *sq_plan_file_path(const struct squall_convert_plan *plan, uint32_t file)
 {
-    struct sq_record_input record = {sq_record_file_of(&index->files[input.file]), input.what};
+    return plan->arrays.identities ? plan->sources.paths[file] : plan->index.files[file].path;
+}
+
+struct sq_record_file sq_plan_record_file(const struct squall_convert_plan *plan, uint32_t file)
+{
+    const struct sq_file_identity *id = plan->arrays.identities ? &plan->arrays.identities[file] : &plan->index.files[file].identity;
+    return (struct sq_record_file){sq_path_name(sq_plan_file_path(plan, file)), id->size_bytes, id->mtime_ns};
+}
+
+uint32_t sq_plan_file_of(const struct squall_convert_plan *plan, size_t field)
+{
+    return plan->arrays.identities ? (uint32_t)field : plan->index.fields[field].file;
+}
+
+int sq_input_add(struct squall_convert_plan *plan, struct sq_input input, struct squall_error *err)
+{
+    struct sq_input_list *list = &plan->inputs;
+    struct sq_record_input record = {sq_plan_record_file(plan, input.file), input.what};
     int status = input.what ? SQ_GROW(list->items, list->capacity, list->count + 1, err) : sq_error_memory(err, sizeof input);
     if (status) {
         sq_free(input.what);
         return status;
     }
-    input.known = sq_records_know_input(records, &record);
+    input.known = sq_records_know_input(&plan->state.records, &record);
     list->items[list->count++] = input;
     return 0;
 }
@@ -44,8 +60,8 @@ static bool counts_as_input(enum sq_cube_reason reason)
 static int by_file_and_reason(const void *a, const void *b, void *user)
 {
     const struct sq_cube_ignored *x = a, *y = b;
-    const struct sq_grib_index *index = user;
-    uint32_t file_x = index->fields[x->field].file, file_y = index->fields[y->field].file;
+    const struct squall_convert_plan *plan = user;
+    uint32_t file_x = sq_plan_file_of(plan, x->field), file_y = sq_plan_file_of(plan, y->field);
     if (file_x != file_y)
         return file_x < file_y ? -1 : 1;
     if (x->reason != y->reason)
@@ -64,14 +80,14 @@ int sq_plan_ignored(struct squall_convert_plan *plan, struct squall_error *err)
     for (size_t i = 0; i < cube->ignored_count; i++)
         if (counts_as_input(cube->ignored[i].reason))
             sorted[count++] = cube->ignored[i];
-    qsort_r(sorted, count, sizeof *sorted, by_file_and_reason, &plan->index);
+    qsort_r(sorted, count, sizeof *sorted, by_file_and_reason, plan);
     for (size_t i = 0; i < count;) {
-        uint32_t file = plan->index.fields[sorted[i].field].file;
+        uint32_t file = sq_plan_file_of(plan, sorted[i].field);
         size_t end = i;
-        while (end < count && sorted[end].reason == sorted[i].reason && plan->index.fields[sorted[end].field].file == file)
+        while (end < count && sorted[end].reason == sorted[i].reason && sq_plan_file_of(plan, sorted[end].field) == file)
             end++;
         struct sq_input input = {.file = file, .what = sq_strdup(sq_cube_reason_text(sorted[i].reason)), .field_count = end - i};
-        SQ_TRY(sq_input_add(&plan->inputs, &plan->state.records, &plan->index, input, err));
+        SQ_TRY(sq_input_add(plan, input, err));
         i = end;
     }
     return 0;
@@ -83,7 +99,7 @@ int sq_plan_damage(struct squall_convert_plan *plan, struct squall_error *err)
         const struct sq_grib_index_problem *p = &plan->index.problems[i];
         struct sq_input input = {.file = p->file, .is_bad = true};
         input.what = sq_strdup(p->message);
-        SQ_TRY(sq_input_add(&plan->inputs, &plan->state.records, &plan->index, input, err));
+        SQ_TRY(sq_input_add(plan, input, err));
     }
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "format/zarr/fill.h"
 #include "format/zarr/records.h"
 #include <string.h>
 
@@ -27,6 +28,8 @@ static const char *kind_name(enum sq_cube_dim kind)
         return "x";
     case SQ_DIM_STACK:
         return "variable";
+    case SQ_DIM_OTHER:
+        return "";
     }
     return "";
 }
@@ -91,7 +94,7 @@ static enum squall_type type_of(const struct sq_settings *s, const struct sq_cub
     enum squall_type type = v->type;
     for (size_t i = 0; i < s->type_count; i++) {
         if (!s->types[i].variable)
-            type = s->types[i].type;
+            type = sq_type_is_float(v->type) ? s->types[i].type : type; /* of all: integers stay what they are */
         else if (!strcmp(s->types[i].variable, v->name))
             return s->types[i].type;
     }
@@ -158,6 +161,42 @@ static void cut(const struct sq_settings *s, uint64_t init_chunk, struct sq_layo
     halve_slab(s, a);
 }
 
+/* Of arrays: what no rule says is the default's; the longest of it is halved until the chunk is no larger than others. */
+static void cut_array(const struct sq_settings *s, const struct sq_cube_variable *v, uint64_t init_chunk, struct sq_layout_array *a)
+{
+    bool ruled = false;
+    for (unsigned d = 0; d < a->rank; d++) {
+        const struct sq_chunk_rule *rule = rule_of(s, a->dims[d], a->kinds[d]);
+        const uint64_t whole = d == 0 && init_chunk ? init_chunk : a->shape[d];
+        const uint64_t length = !rule ? v->default_chunks[d] : rule->length ? rule->length : whole;
+        a->chunks[d] = d > 0 && length > a->shape[d] ? a->shape[d] : length;
+        a->chunks[d] = a->chunks[d] ? a->chunks[d] : 1;
+        ruled = ruled || rule;
+    }
+    for (uint64_t elements; ruled && !init_chunk && (!elements_of(a, &elements) || elements > DEFAULT_CHUNK_BYTES / a->element_bytes);) {
+        unsigned longest = 0;
+        for (unsigned d = 1; d < a->rank; d++)
+            if (!rule_of(s, a->dims[d], a->kinds[d]) && (longest == 0 || a->chunks[d] > a->chunks[longest]))
+                longest = d;
+        if (longest == 0 || a->chunks[longest] <= 1)
+            return;
+        a->chunks[longest] = (a->chunks[longest] + 1) / 2;
+    }
+}
+
+static int take_fill(const struct sq_cube_variable *v, struct sq_layout_array *a, struct squall_error *err)
+{
+    const bool cast = v->source && a->type != v->source_type; /* into floats, whose own is NaN */
+    a->fill_value = cast ? NULL : v->fill_value;
+    SQ_CLEANUP_JSON struct sq_json *nan = sq_json_new_string("NaN");
+    if (!nan)
+        return sq_error_memory(err, sizeof a->fill);
+    const struct sq_json *fill = a->fill_value ? a->fill_value : sq_type_is_float(a->type) ? nan : NULL;
+    return sq_zarr_fill_parse(a->type, fill, a->fill)
+               ? 0
+               : sq_error(err, SQUALL_EINVAL, "%s: its fill value is no %s", a->name, sq_type_name(a->type));
+}
+
 static int count_up(struct sq_layout_array *a, struct squall_error *err)
 {
     uint64_t elements;
@@ -167,12 +206,22 @@ static int count_up(struct sq_layout_array *a, struct squall_error *err)
         a->grid[d] = (a->shape[d] + a->chunks[d] - 1) / a->chunks[d];
         if (d > 0)
             fits = sq_mul_u64(a->chunks_per_unit, a->grid[d], &a->chunks_per_unit);
-        if (d > 0 && d < a->rank - a->slab_rank)
+        if (d > 0 && d + a->slab_rank < a->rank)
             fits = fits && sq_mul_u64(a->slabs_per_init, a->shape[d], &a->slabs_per_init);
     }
     a->columns = a->shape[a->rank - 1];
     a->rows = a->slab_rank == 2 ? a->shape[a->rank - 2] : 1;
     return fits ? 0 : sq_error(err, SQUALL_EINVAL, "%s: a chunk is larger than any memory; give shorter --chunks", a->name);
+}
+
+/* Numbers are stored as they are, or cast from one floating type to another. */
+static int check_cast(const struct sq_cube_variable *v, const struct sq_layout_array *a, struct squall_error *err)
+{
+    const bool can = v->source_type == SQUALL_FLOAT32 || v->source_type == SQUALL_FLOAT64;
+    if (a->type == v->source_type || (can && sq_type_is_float(a->type)))
+        return 0;
+    return sq_error(err, SQUALL_EINVAL, "--dtype %s=%s: it is %s, which is stored as it is; float32 and float64 can be cast", a->name,
+                    sq_type_name(a->type), sq_type_name(v->source_type));
 }
 
 static int make_array(const struct sq_settings *s, const struct sq_cube *cube, size_t index, uint64_t init_chunk, struct sq_layout_array *a,
@@ -183,21 +232,27 @@ static int make_array(const struct sq_settings *s, const struct sq_cube *cube, s
     a->rank = v->rank;
     a->type = type_of(s, v);
     a->element_bytes = sq_type_size(a->type);
-    a->slab_rank = cube->grids[v->grid].rows ? 2 : 1;
+    a->slab_rank = cube->of_arrays ? v->rank - 1 : cube->grids[v->grid].rows ? 2 : 1;
     for (unsigned d = 0; d < v->rank; d++) {
         a->dims[d] = v->dims[d];
         a->kinds[d] = v->dim_kinds[d];
         a->shape[d] = v->shape[d];
     }
-    cut(s, init_chunk, a);
+    if (cube->of_arrays) {
+        SQ_TRY(check_cast(v, a, err));
+        cut_array(s, v, init_chunk, a);
+    } else {
+        cut(s, init_chunk, a);
+    }
+    SQ_TRY(take_fill(v, a, err));
     SQ_TRY(count_up(a, err));
     SQ_TRY(sq_codec_chain_parse(s->codec, a->type, a->chunk_bytes, &a->codecs, err));
     size_t limit = sq_codec_chain_limit_bytes(a->codecs);
     if (a->chunk_bytes <= limit)
         return 0;
     return sq_error(err, SQUALL_EINVAL,
-                    "%s: a chunk has %zu bytes, and the codec takes at most %zu; give shorter --chunks, such as y=%llu,x=%llu", a->name,
-                    a->chunk_bytes, limit, (unsigned long long)(a->rows + 1) / 2, (unsigned long long)(a->columns + 1) / 2);
+                    "%s: a chunk has %zu bytes, and the codec takes at most %zu; give shorter --chunks, such as %s=%llu", a->name,
+                    a->chunk_bytes, limit, a->dims[a->rank - 1], (unsigned long long)(a->columns + 1) / 2);
 }
 
 /* ---- description ----------------------------------------------------------------------------------------------------------------- */
@@ -303,6 +358,7 @@ int sq_layout_make(const struct sq_settings *settings, const struct sq_cube *cub
         sq_layout_done(&layout);
         return status;
     }
+    layout.of_arrays = cube->of_arrays;
     layout.init_chunk = layout.array_count ? layout.arrays[0].chunks[0] : 1;
     *ret = layout;
     return 0;
@@ -349,4 +405,14 @@ bool sq_layout_fits(const struct sq_layout_array *arrays, size_t array_count, ui
     for (size_t i = 0; i < record->init_count; i++)
         told += record->field_counts[i];
     return record->array_count == array_count && told == total;
+}
+
+bool sq_layout_is_whole(bool of_arrays, const struct sq_record_unit *record, size_t within_unit)
+{
+    for (size_t i = 0; i < record->array_count && of_arrays; i++) {
+        const struct sq_ranges *bad = &record->arrays[i].bad; /* of arrays a slab is all of an init time */
+        if (sq_ranges_beyond(bad, within_unit) > sq_ranges_beyond(bad, within_unit + 1))
+            return false;
+    }
+    return true;
 }

@@ -24,15 +24,18 @@ struct sq_layout_array {
     uint64_t shape[SQ_LAYOUT_RANK_MAX];  /* [0]: init times */
     uint64_t chunks[SQ_LAYOUT_RANK_MAX]; /* elements along each dimension */
     uint64_t grid[SQ_LAYOUT_RANK_MAX];   /* chunks along each dimension */
-    unsigned slab_rank;                  /* trailing dimensions of one field: 2 (y, x), or 1 (values) */
+    unsigned slab_rank;                  /* trailing dimensions of one field: 2 (y, x), or 1 (values); of arrays: all but the first */
     uint64_t rows, columns;              /* of one field as stored */
     uint64_t slabs_per_init;             /* product of the dimensions between init_time and the slab */
     uint64_t chunks_per_unit;
     size_t element_bytes, chunk_bytes; /* of a chunk in memory */
     struct sq_codec_chain *codecs;
+    const struct sq_json *fill_value; /* NULL: the type's own. The cube's */
+    uint8_t fill[16];                 /* one element */
 };
 
 struct sq_layout {
+    bool of_arrays;                 /* as the cube */
     struct sq_layout_array *arrays; /* in the order of the cube's variables */
     size_t array_count;
     uint64_t init_chunk;         /* init times of a unit */
@@ -58,6 +61,11 @@ void sq_layout_chunk_index(const struct sq_layout_array *a, uint64_t unit, uint6
  * written whole. Of the arrays: name, chunks_per_unit, slabs_per_init (or more).
  */
 bool sq_layout_fits(const struct sq_layout_array *arrays, size_t array_count, uint64_t init_chunk, const struct sq_record_unit *record);
+/*
+ * Is all stored that the sources held at an init time of the record, so that its flag may say so? Of arrays not where a part of it could not be read. A GRIB
+ * message that cannot be decoded is a missing field, which the count tells.
+ */
+bool sq_layout_is_whole(bool of_arrays, const struct sq_record_unit *record, size_t within_unit);
 /* The settings' own part of a description, without the arrays: known before any source is read. *ret: the caller's. */
 int sq_layout_describe_settings(const struct sq_settings *settings, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
 /*

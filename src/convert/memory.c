@@ -48,26 +48,31 @@ static uint64_t record_bytes(const struct squall_convert_plan *plan)
     return units * (plan->layout.array_count * sizeof(struct sq_record_array) + chunks * sizeof(struct sq_record_chunk));
 }
 
-/* Of valid_time above all, which has a value for each init time and step. */
+/* Of valid_time above all, which has a value for each init time and step; of arrays' those that have no append dimension are read one at a time. */
 static uint64_t coordinate_bytes(const struct sq_cube *cube)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, most = 0;
     for (size_t i = 0; i < cube->coordinate_count; i++) {
         const struct sq_cube_coordinate *c = &cube->coordinates[i];
         uint64_t of_this = squall_type_size(c->type);
         for (unsigned d = 0; d < c->rank; d++)
             of_this *= c->shape[d];
-        bytes += of_this;
+        bytes += c->values ? of_this : 0;
+        most = c->source && of_this > most ? of_this : most;
     }
-    return bytes;
+    return bytes + most;
+}
+
+uint64_t sq_plan_table_bytes(const struct squall_convert_plan *plan)
+{
+    return plan->index.field_count * sizeof *plan->index.fields + plan->cube.place_count * sizeof *plan->cube.places +
+           coordinate_bytes(&plan->cube) + record_bytes(plan) + plan->ctx->threads * CODEC_BYTES_PER_THREAD + LIBRARY_BYTES;
 }
 
 static uint64_t needed(const struct squall_convert_plan *plan, size_t slots)
 {
-    uint64_t table_bytes = plan->index.field_count * sizeof *plan->index.fields + plan->cube.place_count * sizeof *plan->cube.places;
-    table_bytes += coordinate_bytes(&plan->cube) + record_bytes(plan);
     return plan->unit_bytes + slots * (uint64_t)plan->layout.encoded_limit_bytes + sq_unit_other_bytes(&plan->setting) +
-           plan->ctx->threads * CODEC_BYTES_PER_THREAD + table_bytes + LIBRARY_BYTES;
+           sq_plan_table_bytes(plan);
 }
 
 static uint64_t mebibytes(uint64_t bytes)
@@ -112,7 +117,9 @@ static int refuse(const struct squall_convert_plan *plan, struct squall_error *e
 
 int squall_convert_plan_check(const squall_convert_plan *plan, struct squall_error *err)
 {
-    return plan->peak_bytes <= plan->ctx->memory_bytes ? 0 : refuse(plan, err);
+    if (plan->peak_bytes <= plan->ctx->memory_bytes)
+        return 0;
+    return plan->arrays.dataset ? sq_plan_refuse_arrays(plan, err) : refuse(plan, err);
 }
 
 int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err)

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "convert/lock.h"
 #include "convert/report.h"
+#include "cube/many.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,14 @@ static int compare_settings(const struct squall_convert_plan *plan, struct squal
 
 /* ---- scan and assemble ----------------------------------------------------------------------------------------------------------- */
 
+static int scan_fields(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    SQ_TRY(sq_grib_index_build((const char *const *)plan->sources.paths, plan->sources.count, plan->ctx->threads, plan->ctx->cancelled,
+                               plan->ctx->user, &plan->index, err));
+    sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%zu fields in %zu files", plan->index.field_count, plan->index.file_count);
+    return sq_plan_damage(plan, err);
+}
+
 static int scan(struct squall_convert_plan *plan, struct squall_error *err)
 {
     const struct sq_settings *s = &plan->settings;
@@ -75,19 +84,20 @@ static int scan(struct squall_convert_plan *plan, struct squall_error *err)
     if (plan->sources.passed_over)
         sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%zu files and folders passed over (hidden, Zarr stores, side files)",
                     plan->sources.passed_over);
-    SQ_TRY(sq_grib_index_build((const char *const *)plan->sources.paths, plan->sources.count, plan->ctx->threads, plan->ctx->cancelled,
-                               plan->ctx->user, &plan->index, err));
-    sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%zu fields in %zu files", plan->index.field_count, plan->index.file_count);
-    SQ_TRY(sq_plan_damage(plan, err));
+    SQ_TRY(sq_plan_open_arrays(plan, err));
+    if (plan->arrays.dataset)
+        sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%zu arrays in %zu files", plan->arrays.dataset->array_count, plan->sources.count);
+    else
+        SQ_TRY(scan_fields(plan, err));
     for (size_t i = 0; i < plan->inputs.count; i++) {
         const struct sq_input *input = &plan->inputs.items[i];
-        sq_plan_say(plan, input->known ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, "%s: %s", plan->index.files[input->file].path,
+        sq_plan_say(plan, input->known ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, "%s: %s", sq_plan_file_path(plan, input->file),
                     input->what);
     }
     return 0;
 }
 
-static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
+static int assemble_fields(struct squall_convert_plan *plan, struct squall_error *err)
 {
     const struct sq_settings *s = &plan->settings;
     const struct sq_cube_options options = {
@@ -102,8 +112,60 @@ static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
         .coarsen_x = s->coarsen_x,
         .schema = plan->state.schema,
     };
-    SQ_TRY(sq_cube_build(&plan->index, &options, &plan->cube, err));
-    if (plan->cube.init_count < plan->state.init_count)
+    return sq_cube_build(&plan->index, &options, &plan->cube, err);
+}
+
+/* Options that say something of GRIB fields only. */
+static int refuse_field_options(const struct sq_settings *s, struct squall_error *err)
+{
+    const char *option = s->stack ? "--stack" : s->every_s ? "--every" : s->coarsen_y > 1 || s->coarsen_x > 1 ? "--coarsen" : NULL;
+    return option ? sq_error(err, SQUALL_EINVAL, "%s is for GRIB sources; these are HDF5, NetCDF or Zarr", option) : 0;
+}
+
+static int assemble_arrays(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    const struct sq_settings *s = &plan->settings;
+    const struct sq_array_sources *a = &plan->arrays;
+    const char *dim = sq_many_dimension(a->dataset);
+    const struct sq_array_cube_options options = {
+        .sources = a->dataset,
+        .spans = a->spans,
+        .span_count = a->span_count,
+        .append_dim = dim ? dim : s->append_dim,
+        .select = s->select,
+        .select_count = s->select_count,
+        .rename = s->rename,
+        .rename_count = s->rename_count,
+        .stored = a->stored,
+        .schema = a->stored ? plan->state.schema : NULL,
+        .stored_count = plan->state.init_count,
+        .stored_chunk = plan->state.init_chunk,
+    };
+    SQ_TRY(refuse_field_options(s, err));
+    for (size_t i = 0; i < a->dataset->problem_count; i++)
+        sq_plan_say(plan, SQUALL_CONVERT_WARNING, "%s", a->dataset->problems[i]);
+    return sq_array_cube_build(&options, &plan->cube, err);
+}
+
+static int refuse_arrays(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    const struct sq_settings *s = &plan->settings;
+    const char *kind = sq_json_string(sq_json_get(plan->state.schema, "kind"));
+    if (kind && !strcmp(kind, "arrays"))
+        return sq_error(err, SQUALL_EREFUSED, "the store was made of HDF5, NetCDF or Zarr arrays; convert GRIB into another one");
+    const char *option = s->append_dim ? "--append-dim" : s->concat_dim ? "--concat-dim" : s->drift ? "--drift" : NULL;
+    if (!option || (s->append_dim && !strcmp(s->append_dim, "init_time") && !s->concat_dim && !s->drift))
+        return 0;
+    return sq_error(err, SQUALL_EINVAL, "%s is for HDF5, NetCDF and Zarr sources; those of GRIB grow along init_time", option);
+}
+
+static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    if (!plan->arrays.dataset)
+        SQ_TRY(refuse_arrays(plan, err));
+    SQ_TRY(plan->arrays.dataset ? assemble_arrays(plan, err) : assemble_fields(plan, err));
+    const bool begins = plan->arrays.dataset && !plan->arrays.stored; /* though an earlier run may have left a plan of its own */
+    if (!begins && plan->cube.init_count < plan->state.init_count)
         return sq_error(err, SQUALL_EREFUSED, "the store has %llu init times, and the sources would make it %zu",
                         (unsigned long long)plan->state.init_count, plan->cube.init_count);
     size_t damage = plan->inputs.count;
@@ -120,8 +182,9 @@ static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
 
 static int lay_out(struct squall_convert_plan *plan, struct squall_error *err)
 {
-    SQ_TRY(sq_layout_make(&plan->settings, &plan->cube, plan->state.init_chunk, &plan->layout, err));
-    if (plan->state.exists)
+    const bool begins = plan->arrays.dataset && !plan->arrays.stored;
+    SQ_TRY(sq_layout_make(&plan->settings, &plan->cube, begins ? 0 : plan->state.init_chunk, &plan->layout, err));
+    if (plan->state.exists && !begins)
         SQ_TRY(sq_layout_compare(plan->state.layout, plan->layout.description, err));
     plan->setting = (struct sq_unit_setting){
         .ctx = plan->ctx,
@@ -178,6 +241,8 @@ static int make_plan(struct squall_convert_plan *plan, const struct squall_conve
     for (size_t i = 0; i < plan->unit_count; i++)
         if (plan->units[i].todo == SQ_TODO_KEEP || plan->units[i].todo == SQ_TODO_STRICT)
             say_unit(plan, &plan->units[i]);
+    if (plan->arrays.dataset)
+        return sq_plan_array_units(plan, err);
     SQ_TRY(add_up_bytes(plan, err));
     SQ_TRY(sq_plan_overflow(plan, err));
     return sq_plan_memory(plan, err);
@@ -210,9 +275,11 @@ void squall_convert_plan_free(squall_convert_plan *plan)
         sq_free(plan->units[i].why);
     sq_free(plan->units);
     sq_free(plan->outlooks);
+    sq_free(plan->bricks);
     sq_input_list_done(&plan->inputs);
     sq_layout_done(&plan->layout);
     sq_cube_done(&plan->cube);
+    sq_array_sources_done(&plan->arrays);
     sq_grib_index_done(&plan->index);
     sq_source_list_done(&plan->sources);
     sq_store_state_done(&plan->state);

@@ -2,6 +2,8 @@
 #ifndef SQ_CONVERT_PLAN_H
 #define SQ_CONVERT_PLAN_H
 
+#include "convert/array_sources.h"
+#include "convert/array_unit.h"
 #include "convert/layout.h"
 #include "convert/settings.h"
 #include "convert/store_state.h"
@@ -36,7 +38,7 @@ enum sq_overflow_outlook { SQ_OUTLOOK_FITS, SQ_OUTLOOK_UNKNOWN, SQ_OUTLOOK_OVERF
 
 /* An input that is bad or ignored. */
 struct sq_input {
-    uint32_t file; /* row of the index's files */
+    uint32_t file; /* sq_plan_file_path */
     char *what;
     uint64_t field_count; /* that are ignored for it; 0: damage */
     bool is_bad;          /* damage, as opposed to a field left out */
@@ -56,7 +58,8 @@ struct squall_convert_plan {
     char *replaced;              /* NULL, or the store that goes when the target is complete (no link to it) */
     struct sq_store_state state; /* of the target */
     struct sq_source_list sources;
-    struct sq_grib_index index;
+    struct sq_grib_index index;     /* of GRIB sources */
+    struct sq_array_sources arrays; /* of others */
     struct sq_cube cube;
     struct sq_layout layout;
     struct sq_unit_setting setting;
@@ -64,29 +67,38 @@ struct squall_convert_plan {
     size_t unit_count;
     enum sq_overflow_outlook *outlooks; /* of each array; FITS where it is no float16 */
     struct sq_input_list inputs;
-    uint64_t bytes_in;   /* of GRIB, of the units to do */
-    uint64_t bytes_out;  /* of their chunks in memory, before they are encoded */
-    uint64_t unit_bytes; /* of the chunks of the largest of them */
-    uint64_t peak_bytes; /* of memory */
-    size_t slot_count;   /* buffers for encoded chunks */
-    bool spread_chunks;  /* encode several chunks at a time; else one, its blocks in parallel */
+    uint64_t bytes_in;       /* of the units to do: of GRIB messages, of arrays' elements */
+    uint64_t bytes_out;      /* of their chunks in memory, before they are encoded */
+    uint64_t unit_bytes;     /* of the chunks of the largest of them */
+    uint64_t peak_bytes;     /* of memory */
+    size_t slot_count;       /* buffers for encoded chunks */
+    struct sq_brick *bricks; /* of arrays: of each of the layout's; see array_unit.h */
+    uint64_t batch_units;    /* of arrays: units that are written together */
+    bool spread_chunks;      /* encode several chunks at a time; else one, its blocks in parallel */
     bool carried_out;
     struct sq_mutex say_lock; /* around every event and the numbers that they tell */
 };
 
+/* array_unit.c: in the place of overflow.c and memory.c, for arrays. */
+int sq_plan_array_units(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+int sq_plan_refuse_arrays(const struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+
 /* todo.c: fill plan->units. */
 int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
-/* Does the record have a field stored that the unit, as it was loaded, lacks? */
-bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const struct sq_unit *unit);
+/* Does the record have a field stored that the unit, as it was loaded, lacks? slabs: of each array, enum sq_slab_state of the unit's. */
+bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const uint8_t *const *slabs);
 
 /* inputs.c: the damage that the scan met; the fields that the cube left out. */
 int sq_plan_damage(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 int sq_plan_ignored(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 /* input.what is taken, whatever comes of it (NULL: out of memory); whether it is known is found here. */
-int sq_input_add(struct sq_input_list *list, const struct sq_records *records, const struct sq_grib_index *index, struct sq_input input,
-                 struct squall_error *err) SQUALL_CHECK;
-struct sq_record_file sq_record_file_of(const struct sq_grib_file *file);
+int sq_input_add(struct squall_convert_plan *plan, struct sq_input input, struct squall_error *err) SQUALL_CHECK;
 void sq_input_list_done(struct sq_input_list *list);
+/* The source files, whatever they hold. */
+size_t sq_plan_file_count(const struct squall_convert_plan *plan);
+const char *sq_plan_file_path(const struct squall_convert_plan *plan, uint32_t file);
+struct sq_record_file sq_plan_record_file(const struct squall_convert_plan *plan, uint32_t file);
+uint32_t sq_plan_file_of(const struct squall_convert_plan *plan, size_t field); /* field: of a place of the cube's */
 
 /* "FOLDER/.NAME.squall-new": where a store that replaces FOLDER/NAME is built. sq_free; NULL: out of memory. */
 char *sq_plan_beside(const char *store) __attribute__((warn_unused_result));
@@ -94,6 +106,8 @@ char *sq_plan_beside(const char *store) __attribute__((warn_unused_result));
 /* overflow.c: fill plan->outlooks; SQUALL_ERANGE where a field's values all lie beyond its array's type. */
 int sq_plan_overflow(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 
+/* memory.c: of tables, coordinates and records, and of what each thread's codecs need. */
+uint64_t sq_plan_table_bytes(const struct squall_convert_plan *plan);
 /* memory.c: how much the plan needs. Whether that is more than the context allows: squall_convert_plan_check. */
 int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 

@@ -23,11 +23,11 @@ static int set_uint(struct sq_json *object, const char *key, uint64_t value)
     return sq_json_set(object, key, sq_json_new_uint(value));
 }
 
-static int set_time(struct sq_json *object, const char *key, int64_t seconds)
+static int set_init(struct sq_json *object, const char *key, const struct squall_convert_plan *plan, uint64_t init)
 {
-    char text[SQ_TIME_TEXT_BYTES];
-    sq_time_text(seconds, text);
-    return sq_json_set_string(object, key, text);
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    sq_report_init_text(plan, init, &text);
+    return text.failed ? SQUALL_ENOMEM : sq_json_set_string(object, key, sq_text_string(&text));
 }
 
 static int set_numbers(struct sq_json *object, const char *key, const uint64_t *numbers, size_t count)
@@ -74,12 +74,13 @@ static int set_init_time(const struct squall_convert_plan *plan, struct sq_json 
 {
     const struct sq_cube *cube = &plan->cube;
     struct sq_json *v = sq_json_new_object();
-    if (!v || set_time(v, "first", cube->init_times_s[0]) || set_time(v, "last", cube->init_times_s[cube->init_count - 1]) ||
-        set_uint(v, "count", cube->init_count) || sq_json_set_int(v, "cadence_seconds", cube->cadence_s)) {
+    if (!v || (cube->of_arrays && sq_json_set_string(v, "dim", cube->append_dim)) || set_init(v, "first", plan, 0) ||
+        set_init(v, "last", plan, cube->init_count - 1) || set_uint(v, "count", cube->init_count) ||
+        (!cube->of_arrays && sq_json_set_int(v, "cadence_seconds", cube->cadence_s))) {
         sq_json_free(v);
         return SQUALL_ENOMEM;
     }
-    return sq_json_set(report, "init_time", v);
+    return sq_json_set(report, cube->of_arrays ? "append" : "init_time", v);
 }
 
 static int set_units(const struct squall_convert_plan *plan, struct sq_json *report)
@@ -99,7 +100,7 @@ static int set_all(const struct squall_convert_plan *plan, struct sq_json *v)
     const struct sq_cube *cube = &plan->cube;
     const char *kind = plan->replaced ? "replace" : plan->state.exists ? "append" : "new";
     if (sq_json_set_string(v, "destination", plan->settings.destination) || sq_json_set_string(v, "kind", kind) ||
-        set_uint(v, "files", plan->index.file_count) || sq_report_fields(plan, v) || set_init_time(plan, v) || set_arrays(plan, v) ||
+        set_uint(v, "files", sq_plan_file_count(plan)) || sq_report_fields(plan, v) || set_init_time(plan, v) || set_arrays(plan, v) ||
         set_units(plan, v) || set_uint(v, "holes", cube->holes) || set_uint(v, "bytes_in", plan->bytes_in) ||
         set_uint(v, "bytes_out_decoded", plan->bytes_out) || set_uint(v, "peak_memory_bytes", plan->peak_bytes) ||
         set_uint(v, "memory_budget_bytes", plan->ctx->memory_bytes) || sq_json_set_string(v, "layout_id", plan->layout.id) ||
@@ -148,7 +149,8 @@ static void unit_lines(const struct squall_convert_plan *plan, struct sq_text *o
         sq_report_unit_name(plan, plan->units[i].unit, out);
         sq_text_printf(out, ": %s\n", plan->units[i].why);
     }
-    sq_text_printf(out, "%s of GRIB in, %s out before compression, at most %s of memory\n", in, decoded, memory);
+    sq_text_printf(out, "%s of %s in, %s out before compression, at most %s of memory\n", in, plan->cube.of_arrays ? "values" : "GRIB",
+                   decoded, memory);
 }
 
 int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct squall_error *err)
@@ -156,19 +158,20 @@ int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct
     SQ_CLEANUP_TEXT struct sq_text out = SQ_TEXT_INIT;
     const struct sq_cube *cube = &plan->cube;
     struct sq_field_counts n = sq_report_field_counts(plan);
-    char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
-    sq_time_text(cube->init_times_s[0], first);
-    sq_time_text(cube->init_times_s[cube->init_count - 1], last);
     sq_text_printf(&out, "%s (%s)\n", plan->settings.destination,
                    plan->replaced       ? "replaces the store that is there"
                    : plan->state.exists ? "is added to"
                                         : "new");
-    sq_text_add_count(&out, n.found, "field");
+    sq_text_add_count(&out, n.found, sq_report_noun(plan));
     sq_text_add(&out, " in ");
-    sq_text_add_count(&out, plan->index.file_count, "file");
+    sq_text_add_count(&out, sq_plan_file_count(plan), "file");
     sq_text_printf(&out, ": %llu placed, %llu ignored, %llu there twice, %llu not selected\n", (unsigned long long)n.placed,
                    (unsigned long long)n.ignored, (unsigned long long)n.duplicates, (unsigned long long)n.not_selected);
-    sq_text_printf(&out, "init_time: %zu, %s to %s\n", cube->init_count, first, last);
+    sq_text_printf(&out, "%s: %zu, ", cube->append_dim, cube->init_count);
+    sq_report_init_text(plan, 0, &out);
+    sq_text_add(&out, " to ");
+    sq_report_init_text(plan, cube->init_count - 1, &out);
+    sq_text_add(&out, "\n");
     for (size_t i = 0; i < plan->layout.array_count; i++)
         array_line(&plan->layout.arrays[i], plan->outlooks[i], &out);
     if (plan->layout.array_count)

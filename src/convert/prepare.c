@@ -8,11 +8,15 @@
 #include "base/memory.h"
 #include "convert/flags.h"
 #include "convert/plan.h"
+#include "engine/variable.h"
 #include "squall/version.h"
 #include "store/zarr_writer.h"
 #include <string.h>
 
-enum { INIT_TIME_CHUNK = 4096, COORDINATE_RANK_MAX = 3 };
+enum { INIT_TIME_CHUNK = 4096, COORDINATE_RANK_MAX = 8 };
+
+/* A chunk of a coordinate that is longer than this is cut. */
+static const uint64_t COORDINATE_CHUNK_BYTES = (uint64_t)16 << 20;
 
 static const char COORDINATE_CODEC[] = "zstd:level=3";
 
@@ -55,6 +59,9 @@ static int describe_coordinate(const struct sq_cube_coordinate *c, struct small_
         return sq_error(err, SQUALL_EINVAL, "coordinate %s has %u dimensions", c->name, c->rank);
     for (unsigned d = 0; d < c->rank; d++)
         s->chunks[d] = c->along_init && d == 0 ? INIT_TIME_CHUNK : c->shape[d] ? c->shape[d] : 1;
+    for (unsigned d = 0; d < c->rank && bytes_of(c->type, c->rank, s->chunks) > COORDINATE_CHUNK_BYTES; d++)
+        while (s->chunks[d] > 1 && bytes_of(c->type, c->rank, s->chunks) > COORDINATE_CHUNK_BYTES)
+            s->chunks[d] = (s->chunks[d] + 1) / 2;
     s->array = (struct sq_store_array){
         .name = c->name,
         .type = c->type,
@@ -63,16 +70,16 @@ static int describe_coordinate(const struct sq_cube_coordinate *c, struct small_
         .chunks = s->chunks,
         .dims = (const char *const *)c->dims,
         .attributes = c->attributes,
+        .fill_value = c->fill_value,
     };
     SQ_TRY(sq_codec_chain_parse(COORDINATE_CODEC, c->type, bytes_of(c->type, c->rank, s->chunks), &s->codecs, err));
     s->array.codecs = s->codecs;
     return 0;
 }
 
-static int describe_flag(const char *name, enum squall_type type, const char *long_name, const uint64_t *shape, struct small_array *s,
-                         struct squall_error *err)
+static int describe_flag(const char *name, enum squall_type type, const char *long_name, const char *const *dims, const uint64_t *shape,
+                         struct small_array *s, struct squall_error *err)
 {
-    static const char *const DIMS[] = {"init_time"};
     s->chunks[0] = 1;
     s->attributes = sq_json_new_object();
     if (!s->attributes || sq_json_set_string(s->attributes, "long_name", long_name))
@@ -84,7 +91,7 @@ static int describe_flag(const char *name, enum squall_type type, const char *lo
         .rank = 1,
         .shape = shape,
         .chunks = s->chunks,
-        .dims = DIMS,
+        .dims = dims,
         .attributes = s->attributes,
         .codecs = s->codecs,
     };
@@ -96,10 +103,11 @@ static int describe_small(const struct squall_convert_plan *plan, const uint64_t
     const struct sq_cube *cube = &plan->cube;
     for (size_t i = 0; i < cube->coordinate_count; i++)
         SQ_TRY(describe_coordinate(&cube->coordinates[i], &m->small[m->small_count++], err));
-    SQ_TRY(describe_flag(SQ_FLAG_EXISTS, SQUALL_BOOL, "whether all fields of the run that the sources held are stored", init_shape,
-                         &m->small[m->small_count++], err));
-    return describe_flag(SQ_FLAG_COUNT, SQUALL_INT32, "number of fields of the run that are stored", init_shape,
-                         &m->small[m->small_count++], err);
+    const char *exists = cube->of_arrays ? "whether all that the sources held of the variables here is stored"
+                                         : "whether all fields of the run that the sources held are stored";
+    const char *count = cube->of_arrays ? "number of variables that are stored here" : "number of fields of the run that are stored";
+    SQ_TRY(describe_flag(SQ_FLAG_EXISTS, SQUALL_BOOL, exists, &cube->append_dim, init_shape, &m->small[m->small_count++], err));
+    return describe_flag(SQ_FLAG_COUNT, SQUALL_INT32, count, &cube->append_dim, init_shape, &m->small[m->small_count++], err);
 }
 
 static int describe_all(const struct squall_convert_plan *plan, const uint64_t *init_shape, struct metadata *m, struct squall_error *err)
@@ -120,6 +128,7 @@ static int describe_all(const struct squall_convert_plan *plan, const uint64_t *
             .chunks = a->chunks,
             .dims = a->dims,
             .attributes = cube->variables[i].attributes,
+            .fill_value = a->fill_value,
             .codecs = a->codecs,
         };
     }
@@ -131,15 +140,41 @@ static int describe_all(const struct squall_convert_plan *plan, const uint64_t *
 /* The cube's attributes and history: what made the bytes, without anything that would differ from run to run. */
 static int root_attributes(const struct squall_convert_plan *plan, struct sq_json **ret, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *history =
-        sq_format("squall %s: convert%s%s", SQUALL_VERSION, *plan->settings.text ? " " : "", plan->settings.text);
+    const char *before = plan->cube.of_arrays ? sq_json_string(sq_json_get(plan->cube.attributes, "history")) : NULL;
+    SQ_CLEANUP_FREE char *history = sq_format("squall %s: convert%s%s%s%s", SQUALL_VERSION, *plan->settings.text ? " " : "",
+                                              plan->settings.text, before ? "\n" : "", before ? before : "");
     struct sq_json *attributes = sq_json_copy(plan->cube.attributes);
+    if (attributes && plan->arrays.stored) { /* it has told of itself */
+        *ret = attributes;
+        return 0;
+    }
     if (!history || !attributes || sq_json_set_string(attributes, "history", history)) {
         sq_json_free(attributes);
         return sq_error_memory(err, strlen(plan->settings.text));
     }
     *ret = attributes;
     return 0;
+}
+
+/* Those that are not in memory are read one at a time. */
+static int write_coordinate(const struct squall_convert_plan *plan, const struct sq_store_array *array, const struct sq_cube_coordinate *c,
+                            struct squall_error *err)
+{
+    uint64_t count = 1;
+    if (c->values)
+        return sq_store_write_array(plan->target, array, c->values, err);
+    if (!c->source)
+        return 0; /* as the store has it */
+    for (unsigned d = 0; d < c->rank; d++)
+        count *= c->shape[d];
+    const struct squall_selection all = squall_selection_all(c->source);
+    SQ_CLEANUP_FREE void *values = sq_alloc((size_t)count + 1, squall_type_size(c->type));
+    if (!values)
+        return sq_error_memory(err, count * squall_type_size(c->type));
+    SQ_TRY(squall_array_read(c->source, &all, values, NULL, err));
+    int status = sq_store_write_array(plan->target, array, values, err);
+    sq_variable_free_packed(c->type, count, values);
+    return status;
 }
 
 int sq_plan_prepare(const struct squall_convert_plan *plan, struct squall_error *err)
@@ -152,11 +187,14 @@ int sq_plan_prepare(const struct squall_convert_plan *plan, struct squall_error 
     SQ_TRY(root_attributes(plan, &made, err));
     SQ_CLEANUP_JSON struct sq_json *attributes = made;
     made = NULL;
-    SQ_TRY(sq_cube_schema(cube, &made, err));
+    if (cube->of_arrays)
+        made = sq_json_share(cube->schema);
+    else
+        SQ_TRY(sq_cube_schema(cube, &made, err));
     SQ_CLEANUP_JSON struct sq_json *schema = made;
-    SQ_TRY(sq_store_state_write(plan->state.records_folder, plan->layout.description, plan->layout.id, schema, cube->init_times_s,
-                                cube->init_count, plan->layout.init_chunk, err));
+    SQ_TRY(sq_store_state_write(plan->state.records_folder, plan->layout.description, plan->layout.id, schema, cube,
+                                plan->layout.init_chunk, err));
     for (size_t i = 0; i < cube->coordinate_count; i++)
-        SQ_TRY(sq_store_write_array(plan->target, &m.small[i].array, cube->coordinates[i].values, err));
+        SQ_TRY(write_coordinate(plan, &m.small[i].array, &cube->coordinates[i], err));
     return sq_store_publish_metadata(plan->target, attributes, m.all, m.count, err);
 }

@@ -51,7 +51,8 @@ static int complete(struct sq_publisher *p, const struct sq_record_unit *record,
     SQ_TRY(sq_journal_add_unit(p->setting.journal, record, err));
     for (size_t i = 0; i < record->init_count; i++)
         if (record->field_counts[i] > 0)
-            SQ_TRY(sq_flags_set(p->setting.store, first + i, record->field_counts[i], err));
+            SQ_TRY(sq_flags_set(p->setting.store, first + i, record->field_counts[i],
+                                sq_layout_is_whole(p->setting.layout->of_arrays, record, i), err));
     return 0;
 }
 

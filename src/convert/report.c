@@ -4,9 +4,17 @@
 
 enum { LINES_OF_EACH = 10 };
 
+const char *sq_report_noun(const struct squall_convert_plan *plan)
+{
+    return plan->cube.of_arrays ? "slab" : "field";
+}
+
 struct sq_field_counts sq_report_field_counts(const struct squall_convert_plan *plan)
 {
-    struct sq_field_counts n = {.found = plan->index.field_count, .placed = plan->cube.place_count};
+    const struct sq_cube *cube = &plan->cube;
+    struct sq_field_counts n = {.found = plan->index.field_count, .placed = cube->place_count};
+    if (cube->of_arrays)
+        n.found = cube->place_count + cube->ignored_count;
     for (size_t i = 0; i < plan->cube.ignored_count; i++) {
         enum sq_cube_reason reason = plan->cube.ignored[i].reason;
         if (reason == SQ_CUBE_NOT_SELECTED)
@@ -39,7 +47,7 @@ int sq_report_fields(const struct squall_convert_plan *plan, struct sq_json *rep
 static struct sq_json *input_json(const struct squall_convert_plan *plan, const struct sq_input *input)
 {
     struct sq_json *v = sq_json_new_object();
-    if (!v || sq_json_set_string(v, "file", plan->index.files[input->file].path) || sq_json_set_string(v, "what", input->what) ||
+    if (!v || sq_json_set_string(v, "file", sq_plan_file_path(plan, input->file)) || sq_json_set_string(v, "what", input->what) ||
         (!input->is_bad && set_uint(v, "fields", input->field_count)) || sq_json_set(v, "known", sq_json_new_bool(input->known))) {
         sq_json_free(v);
         return NULL;
@@ -64,18 +72,31 @@ int sq_report_inputs(const struct squall_convert_plan *plan, struct sq_json *rep
     return first ? first : second;
 }
 
+void sq_report_init_text(const struct squall_convert_plan *plan, uint64_t init, struct sq_text *out)
+{
+    char text[SQ_TIME_TEXT_BYTES];
+    if (!plan->cube.init_times_s) {
+        sq_text_printf(out, "%llu", (unsigned long long)init);
+        return;
+    }
+    sq_time_text(plan->cube.init_times_s[init], text);
+    sq_text_add(out, text);
+}
+
 void sq_report_unit_name(const struct squall_convert_plan *plan, uint64_t unit, struct sq_text *out)
 {
-    char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
     uint64_t begin = unit * plan->layout.init_chunk, end = begin + plan->layout.init_chunk;
     if (end > plan->cube.init_count)
         end = plan->cube.init_count;
-    sq_time_text(plan->cube.init_times_s[begin], first);
-    sq_time_text(plan->cube.init_times_s[end - 1], last);
-    if (end - begin == 1)
-        sq_text_printf(out, "run %s", first);
+    if (plan->cube.of_arrays)
+        sq_text_printf(out, "%s ", plan->cube.append_dim);
     else
-        sq_text_printf(out, "runs %s to %s", first, last);
+        sq_text_add(out, end - begin == 1 ? "run " : "runs ");
+    sq_report_init_text(plan, begin, out);
+    if (end - begin == 1)
+        return;
+    sq_text_add(out, " to ");
+    sq_report_init_text(plan, end - 1, out);
 }
 
 static void input_lines(const struct squall_convert_plan *plan, bool bad, const char *title, struct sq_text *out)
@@ -91,9 +112,12 @@ static void input_lines(const struct squall_convert_plan *plan, bool bad, const 
         const struct sq_input *input = &plan->inputs.items[i];
         if (input->is_bad != bad)
             continue;
-        sq_text_printf(out, "  %s: %s", plan->index.files[input->file].path, input->what);
-        if (!bad)
-            sq_text_printf(out, " (%llu field%s)", (unsigned long long)input->field_count, input->field_count == 1 ? "" : "s");
+        sq_text_printf(out, "  %s: %s", sq_plan_file_path(plan, input->file), input->what);
+        if (!bad) {
+            sq_text_add(out, " (");
+            sq_text_add_count(out, input->field_count, sq_report_noun(plan));
+            sq_text_add(out, ")");
+        }
         sq_text_add(out, input->known ? ", known already\n" : "\n");
         shown++;
     }

@@ -73,12 +73,12 @@ static int set_failed(const struct sq_run *run, struct sq_json *report)
     return sq_json_set(report, "failed", v);
 }
 
-static struct sq_json *partial_json(int64_t init_time_s, uint32_t count)
+static struct sq_json *partial_json(const struct squall_convert_plan *plan, uint64_t init, uint32_t count)
 {
-    char text[SQ_TIME_TEXT_BYTES];
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
     struct sq_json *v = sq_json_new_object();
-    sq_time_text(init_time_s, text);
-    if (!v || sq_json_set_string(v, "init_time", text) || set_uint(v, "fields", count)) {
+    sq_report_init_text(plan, init, &text);
+    if (!v || text.failed || sq_json_set_string(v, plan->cube.append_dim, sq_text_string(&text)) || set_uint(v, "fields", count)) {
         sq_json_free(v);
         return NULL;
     }
@@ -90,7 +90,7 @@ static int set_partial(const struct sq_run *run, const struct partial *p, struct
     struct sq_json *v = sq_json_new_array();
     for (uint64_t i = 0; v && i < run->plan->cube.init_count; i++) {
         bool partial = p->counts[i] > 0 && p->counts[i] < p->usual;
-        if (partial && sq_json_append(v, partial_json(run->plan->cube.init_times_s[i], p->counts[i]))) {
+        if (partial && sq_json_append(v, partial_json(run->plan, i, p->counts[i]))) {
             sq_json_free(v);
             return SQUALL_ENOMEM;
         }
@@ -122,20 +122,20 @@ static void partial_lines(const struct sq_run *run, const struct partial *p, str
     uint64_t shown = 0;
     if (p->count == 0)
         return;
-    sq_text_printf(out, "partial, with fewer than the usual %u fields:\n", p->usual);
+    sq_text_printf(out, "partial, with fewer than the usual %u %ss:\n", p->usual, sq_report_noun(run->plan));
     for (uint64_t i = 0; i < run->plan->cube.init_count && shown < SHOWN; i++) {
-        char text[SQ_TIME_TEXT_BYTES];
         if (p->counts[i] == 0 || p->counts[i] >= p->usual)
             continue;
-        sq_time_text(run->plan->cube.init_times_s[i], text);
-        sq_text_printf(out, "  run %s: %u\n", text, p->counts[i]);
+        sq_text_printf(out, "  %s ", run->plan->cube.of_arrays ? run->plan->cube.append_dim : "run");
+        sq_report_init_text(run->plan, i, out);
+        sq_text_printf(out, ": %u\n", p->counts[i]);
         shown++;
     }
     if (p->count > shown)
         sq_text_printf(out, "  and %llu more (squall status shows all)\n", (unsigned long long)(p->count - shown));
 }
 
-static void add_fields_left_out(const struct sq_field_counts *n, struct sq_text *out)
+static void add_fields_left_out(const struct sq_field_counts *n, const char *noun, struct sq_text *out)
 {
     const struct {
         uint64_t count;
@@ -144,7 +144,7 @@ static void add_fields_left_out(const struct sq_field_counts *n, struct sq_text 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].count == 0)
             continue;
-        sq_text_add_count(out, parts[i].count, "field");
+        sq_text_add_count(out, parts[i].count, noun);
         sq_text_printf(out, " %s\n", parts[i].what);
     }
 }
@@ -161,8 +161,8 @@ static int report_text(const struct sq_run *run, const struct partial *p, char *
     if (t->units_done) {
         sq_text_add_count(&out, t->units_done, "unit");
         sq_text_add(&out, " written (");
-        sq_text_add_count(&out, t->fields_written, "field");
-        sq_text_printf(&out, ", %s of GRIB, %s of Zarr)", in, stored);
+        sq_text_add_count(&out, t->fields_written, sq_report_noun(run->plan));
+        sq_text_printf(&out, ", %s of %s, %s of Zarr)", in, run->plan->cube.of_arrays ? "values" : "GRIB", stored);
     } else {
         sq_text_add(&out, "nothing new");
     }
@@ -170,7 +170,7 @@ static int report_text(const struct sq_run *run, const struct partial *p, char *
     if (t->units_failed)
         sq_text_printf(&out, ", %llu left", (unsigned long long)t->units_failed);
     sq_text_add(&out, "\n");
-    add_fields_left_out(&n, &out);
+    add_fields_left_out(&n, sq_report_noun(run->plan), &out);
     for (size_t i = 0; i < run->plan->unit_count; i++) {
         if (!run->failures[i])
             continue;

@@ -100,7 +100,7 @@ static int record_inputs(const struct sq_run *run, struct squall_error *err)
     for (size_t i = 0; i < plan->inputs.count; i++) {
         const struct sq_input *input = &plan->inputs.items[i];
         if (!input->known)
-            news[count++] = (struct sq_record_input){sq_record_file_of(&plan->index.files[input->file]), input->what};
+            news[count++] = (struct sq_record_input){sq_plan_record_file(plan, input->file), input->what};
     }
     return sq_journal_add_inputs(run->journal, news, count, err);
 }
@@ -137,9 +137,10 @@ static int mend_flags_of(const struct squall_convert_plan *plan, const struct sq
         uint32_t count;
         if (record->field_counts[i] == 0)
             continue;
+        const bool whole = sq_layout_is_whole(plan->layout.of_arrays, record, i);
         SQ_TRY(sq_flags_get(plan->target, init, &exists, &count, err));
-        if (!exists || count != record->field_counts[i])
-            SQ_TRY(sq_flags_set(plan->target, init, record->field_counts[i], err));
+        if (exists != whole || count != record->field_counts[i])
+            SQ_TRY(sq_flags_set(plan->target, init, record->field_counts[i], whole, err));
     }
     return 0;
 }
@@ -204,7 +205,8 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
 {
     struct squall_convert_plan *plan = run->plan;
     SQ_TRY(count_units(run, err));
-    prefetch_first(plan);
+    if (!plan->arrays.dataset)
+        prefetch_first(plan);
     SQ_TRY(take_locks(plan, locks, err));
     SQ_TRY(check_unchanged(plan, err));
     SQ_TRY(sq_sweep(plan, err));

@@ -208,6 +208,21 @@ static int parse_stack(struct sq_settings *s, const struct squall_convert_option
     return s->stack_name ? 0 : sq_error_memory(err, strlen(name));
 }
 
+static int parse_arrays(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+{
+    static const char *const POLICIES[] = {[SQUALL_DRIFT_ERROR] = "error", [SQUALL_DRIFT_WARN] = "warn", [SQUALL_DRIFT_FIRST] = "first"};
+    s->append_dim = o->append_dim ? sq_arena_strdup(s->arena, o->append_dim) : NULL;
+    s->concat_dim = o->concat_dim ? sq_arena_strdup(s->arena, o->concat_dim) : NULL;
+    if ((o->append_dim && !s->append_dim) || (o->concat_dim && !s->concat_dim))
+        return sq_error_memory(err, sizeof *o);
+    for (int i = SQUALL_DRIFT_ERROR; o->drift && i <= SQUALL_DRIFT_FIRST; i++)
+        if (!strcmp(o->drift, POLICIES[i])) {
+            s->drift = (enum squall_drift)i;
+            return 0;
+        }
+    return o->drift ? sq_error(err, SQUALL_EINVAL, "--drift: \"%s\" is none of error, warn, first", o->drift) : 0;
+}
+
 /* ---- back into words ------------------------------------------------------------------------------------------------------------- */
 
 static void add_quoted(struct sq_text *t, const char *word)
@@ -279,6 +294,9 @@ static int put_in_words(struct sq_settings *s, const struct squall_convert_optio
     add_option(&options, "--every", o->every);
     add_option(&options, "--stack", o->stack);
     add_option(&options, "--stack-name", o->stack_name);
+    add_option(&options, "--append-dim", o->append_dim);
+    add_option(&options, "--concat-dim", o->concat_dim);
+    add_option(&options, "--drift", o->drift);
     put_command(s, &options, &command);
     s->text = options.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&options));
     s->command = command.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&command));
@@ -291,6 +309,7 @@ static int parse_into(struct sq_settings *s, const struct squall_convert_options
     SQ_TRY(copy_texts(s, o->select, o->select_count, true, &s->select, err));
     SQ_TRY(copy_texts(s, o->rename, o->rename_count, true, &s->rename, err));
     SQ_TRY(parse_stack(s, o, err));
+    SQ_TRY(parse_arrays(s, o, err));
     s->chunks = sq_arena_alloc(s->arena, (o->chunks ? word_count(o->chunks) : 1) * sizeof *s->chunks);
     s->types = sq_arena_alloc(s->arena, (o->dtype ? word_count(o->dtype) : 1) * sizeof *s->types);
     s->codec = sq_arena_strdup(s->arena, o->codec ? o->codec : DEFAULT_CODEC);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "engine/scatter.h"
 #include "squall/convert.h"
+#include "squall/many.h"
 
 struct sq_chunk_rule {
     const char *dim;
@@ -38,6 +39,8 @@ struct sq_settings {
     int64_t every_s;               /* 0: found from the data */
     bool stack;
     const char *stack_name;
+    const char *append_dim, *concat_dim; /* NULL: not given */
+    enum squall_drift drift;
     bool overwrite, strict;
     struct sq_arena *arena; /* all of the above */
     const char *text;       /* the options that fix the stored bytes, as the command takes them: "--dtype float16" */

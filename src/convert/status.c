@@ -5,6 +5,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/flags.h"
+#include "convert/layout.h"
 #include "convert/lock.h"
 #include "convert/partial_status.h"
 #include "convert/settings.h"
@@ -15,6 +16,7 @@
 #include "squall/convert.h"
 #include "store/partial.h"
 #include "sys/file.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,8 +62,9 @@ static enum run_state state_of(const struct status *s, uint64_t init, bool flag)
         return RUN_INTERRUPTED;
     if (s->counts[init] == 0)
         return RUN_MISSING;
+    const bool whole = !record || sq_layout_is_whole(s->state.of_arrays, record, (size_t)(init % s->state.init_chunk));
     if (!flag)
-        return RUN_INTERRUPTED;
+        return whole ? RUN_INTERRUPTED : RUN_PARTIAL;
     return s->counts[init] < s->usual ? RUN_PARTIAL : RUN_COMPLETE;
 }
 
@@ -118,7 +121,21 @@ static uint64_t unlisted(const struct status *s)
 
 static int64_t init_time(const struct status *s, uint64_t init)
 {
-    return s->state.init_start_s + (int64_t)init * s->state.init_step_s;
+    return s->state.init_times_s ? s->state.init_times_s[init] : s->state.init_start_s + (int64_t)init * s->state.init_step_s;
+}
+
+/* The time, or the index along a dimension that is none. */
+static void name_init(const struct status *s, uint64_t init, char ret[SQ_TIME_TEXT_BYTES])
+{
+    if (s->state.has_times)
+        sq_time_text(init_time(s, init), ret);
+    else
+        snprintf(ret, SQ_TIME_TEXT_BYTES, "%llu", (unsigned long long)init);
+}
+
+static const char *noun(const struct status *s)
+{
+    return s->state.of_arrays ? "variable" : "field";
 }
 
 /* ---- text ------------------------------------------------------------------------------------------------------------------------ */
@@ -185,17 +202,36 @@ static uint64_t calendar_row(const struct status *s, uint64_t init, const int64_
     return init;
 }
 
+/* Of times that are not regular, and of what is no time: so many marks a row, and what the row begins with. */
+static void add_rows(const struct status *s, struct sq_text *out)
+{
+    enum { ROW = 60 };
+    char name[SQ_TIME_TEXT_BYTES];
+    for (uint64_t init = unlisted(s); init < s->state.init_count; init += ROW) {
+        name_init(s, init, name);
+        sq_text_printf(out, "%-16s  ", name);
+        for (uint64_t i = init; i < init + ROW && i < s->state.init_count; i++)
+            sq_text_printf(out, "%c", STATES[s->runs[i]].mark);
+        sq_text_add(out, "\n");
+    }
+}
+
 static int add_calendar(const struct status *s, struct sq_text *out, struct squall_error *err)
 {
     SQ_CLEANUP_FREE int64_t *columns = sq_alloc(COLUMN_LIMIT, sizeof *columns);
     if (!columns)
         return sq_error_memory(err, COLUMN_LIMIT * sizeof *columns);
-    size_t count = find_columns(s, columns);
-    if (count <= 24)
+    const bool regular = s->state.has_times && !s->state.init_times_s;
+    size_t count = regular ? find_columns(s, columns) : 0;
+    if (regular && count <= 24)
         calendar_head(columns, count, out);
     if (unlisted(s)) {
-        sq_text_add_count(out, unlisted(s), "earlier init time");
+        sq_text_add_count(out, unlisted(s), s->state.of_arrays ? "earlier place" : "earlier init time");
         sq_text_add(out, " left out\n");
+    }
+    if (!regular) {
+        add_rows(s, out);
+        return 0;
     }
     for (uint64_t init = unlisted(s); init < s->state.init_count;)
         init = calendar_row(s, init, columns, count, out);
@@ -209,8 +245,9 @@ static void left_lines(const struct status *s, struct sq_text *out)
         const struct sq_record_left *left = &s->state.records.left[i];
         if (left->unit > s->state.init_count / s->state.init_chunk)
             continue;
-        sq_time_text(init_time(s, left->unit * s->state.init_chunk), time);
-        sq_text_printf(out, "left: run%s %s: ", s->state.init_chunk > 1 ? "s from" : "", time);
+        name_init(s, left->unit * s->state.init_chunk, time);
+        sq_text_printf(out, "left: %s%s %s: ", s->state.of_arrays ? s->state.append_dim : "run", s->state.init_chunk > 1 ? "s from" : "",
+                       time);
         sq_text_add_visible(out, left->why);
         sq_text_add(out, "\n");
     }
@@ -220,14 +257,17 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
 {
     char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
     const struct sq_records *records = &s->state.records;
-    sq_time_text(init_time(s, 0), first);
-    sq_time_text(init_time(s, s->state.init_count - 1), last);
+    name_init(s, 0, first);
+    name_init(s, s->state.init_count - 1, last);
     sq_text_printf(out, "%s: ", s->store);
-    sq_text_add_count(out, s->state.init_count, "init time");
+    if (s->state.of_arrays)
+        sq_text_printf(out, "%llu places along %s", (unsigned long long)s->state.init_count, s->state.append_dim);
+    else
+        sq_text_add_count(out, s->state.init_count, "init time");
     sq_text_printf(out, ", %s to %s, ", first, last);
     if (s->usual) {
         sq_text_add(out, "usually ");
-        sq_text_add_count(out, s->usual, "field");
+        sq_text_add_count(out, s->usual, noun(s));
         sq_text_add(out, " each\n");
     } else {
         sq_text_add(out, "none is stored yet\n");
@@ -263,8 +303,8 @@ static struct sq_json *run_json(const struct status *s, uint64_t init)
     char text[SQ_TIME_TEXT_BYTES];
     struct sq_json *v = sq_json_new_object();
     const char *left = sq_records_left(&s->state.records, init / s->state.init_chunk);
-    sq_time_text(init_time(s, init), text);
-    if (!v || sq_json_set_string(v, "init_time", text) || sq_json_set_string(v, "state", STATES[s->runs[init]].name) ||
+    name_init(s, init, text);
+    if (!v || sq_json_set_string(v, s->state.append_dim, text) || sq_json_set_string(v, "state", STATES[s->runs[init]].name) ||
         sq_json_set(v, "fields", sq_json_new_uint(s->counts[init])) || (left && sq_json_set_string(v, "left", left))) {
         sq_json_free(v);
         return NULL;

@@ -21,6 +21,26 @@ static bool plausible(const struct sq_store_state *s)
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------------- */
 
+/* Of arrays: the dimension, and its times where they are not regular. */
+static int read_append(const struct sq_json *dim, const struct sq_json *init, const char *path, struct sq_store_state *state,
+                       struct squall_error *err)
+{
+    const char *name = dim ? sq_json_string(dim) : "init_time";
+    const struct sq_json *times = sq_json_get(init, "times");
+    bool good = name && (!times || sq_json_count(times) == state->init_count);
+    state->of_arrays = dim != NULL;
+    state->has_times = !dim;
+    if (good && dim)
+        good = sq_json_bool(sq_json_get(init, "timed"), &state->has_times);
+    if (good && !(state->append_dim = sq_strdup(name)))
+        return sq_error_memory(err, strlen(name));
+    if (good && times && !(state->init_times_s = sq_alloc((size_t)state->init_count, sizeof *state->init_times_s)))
+        return sq_error_memory(err, state->init_count * sizeof *state->init_times_s);
+    for (uint64_t i = 0; i < sq_json_count(times) && good; i++)
+        good = sq_json_int(sq_json_at(times, (size_t)i), &state->init_times_s[i]);
+    return good ? 0 : sq_error(err, SQUALL_ECORRUPT, "%s: the append dimension is not told; the records are damaged", path);
+}
+
 static int read_layout(const char *path, struct sq_store_state *state, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *text = NULL;
@@ -43,6 +63,7 @@ static int read_layout(const char *path, struct sq_store_state *state, struct sq
         !sq_json_uint(sq_json_get(init, "count"), &state->init_count) || !sq_json_uint(sq_json_get(init, "chunk"), &state->init_chunk) ||
         !plausible(state))
         return sq_error(err, SQUALL_ECORRUPT, "%s: layout, schema or init_time is missing; the records are damaged", path);
+    SQ_TRY(read_append(sq_json_get(init, "dim"), init, path, state, err));
     state->layout = sq_json_share(layout);
     state->schema = sq_json_share(schema);
     state->exists = true;
@@ -125,6 +146,8 @@ void sq_store_state_done(struct sq_store_state *state)
     sq_json_free(state->schema);
     sq_records_done(&state->records);
     sq_free(state->records_folder);
+    sq_free(state->append_dim);
+    sq_free(state->init_times_s);
     *state = (struct sq_store_state){0};
 }
 
@@ -136,12 +159,37 @@ int sq_store_make_folders(const char *store, struct squall_error *err)
     return records ? sq_folder_make_durable(records, err) : sq_error_memory(err, strlen(store));
 }
 
-static struct sq_json *init_json(const int64_t *init_times_s, uint64_t init_count, uint64_t init_chunk)
+static bool is_regular(const struct sq_cube *cube)
+{
+    const int64_t *t = cube->init_times_s;
+    for (size_t i = 2; i < cube->init_count; i++)
+        if (t[i] - t[i - 1] != t[1] - t[0])
+            return false;
+    return cube->init_count < 2 || t[1] > t[0];
+}
+
+static struct sq_json *times_json(const struct sq_cube *cube)
+{
+    struct sq_json *v = sq_json_new_array();
+    for (size_t i = 0; v && i < cube->init_count; i++)
+        if (sq_json_append(v, sq_json_new_int(cube->init_times_s[i]))) {
+            sq_json_free(v);
+            return NULL;
+        }
+    return v;
+}
+
+static struct sq_json *init_json(const struct sq_cube *cube, uint64_t init_chunk)
 {
     struct sq_json *v = sq_json_new_object();
-    int64_t step = init_count > 1 ? init_times_s[1] - init_times_s[0] : 0;
-    if (!v || sq_json_set_int(v, "start", init_times_s[0]) || sq_json_set_int(v, "step", step) ||
-        sq_json_set(v, "count", sq_json_new_uint(init_count)) || sq_json_set(v, "chunk", sq_json_new_uint(init_chunk))) {
+    const int64_t *t = cube->init_times_s;
+    const bool regular = t && is_regular(cube);
+    int64_t step = regular && cube->init_count > 1 ? t[1] - t[0] : 0;
+    if (!v || (cube->of_arrays && sq_json_set_string(v, "dim", cube->append_dim)) || sq_json_set_int(v, "start", t ? t[0] : 0) ||
+        sq_json_set_int(v, "step", step) || sq_json_set(v, "count", sq_json_new_uint(cube->init_count)) ||
+        sq_json_set(v, "chunk", sq_json_new_uint(init_chunk)) ||
+        (cube->of_arrays && sq_json_set(v, "timed", sq_json_new_bool(t != NULL))) ||
+        (t && !regular && sq_json_set(v, "times", times_json(cube)))) {
         sq_json_free(v);
         return NULL;
     }
@@ -149,7 +197,7 @@ static struct sq_json *init_json(const int64_t *init_times_s, uint64_t init_coun
 }
 
 int sq_store_state_write(const char *records_folder, const struct sq_json *layout, const char *layout_id, const struct sq_json *schema,
-                         const int64_t *init_times_s, uint64_t init_count, uint64_t init_chunk, struct squall_error *err)
+                         const struct sq_cube *cube, uint64_t init_chunk, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *path = sq_path_join(records_folder, "layout.json");
     SQ_CLEANUP_FREE char *old = NULL;
@@ -157,7 +205,7 @@ int sq_store_state_write(const char *records_folder, const struct sq_json *layou
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
     size_t old_size = 0;
     if (!path || !v || sq_json_set_int(v, "format", SQ_RECORD_FORMAT) || sq_json_set_string(v, "layout_id", layout_id) ||
-        sq_json_set(v, "layout", sq_json_share(layout)) || sq_json_set(v, "init_time", init_json(init_times_s, init_count, init_chunk)) ||
+        sq_json_set(v, "layout", sq_json_share(layout)) || sq_json_set(v, "init_time", init_json(cube, init_chunk)) ||
         sq_json_set(v, "schema", sq_json_share(schema)))
         return sq_error_memory(err, sizeof(void *));
     SQ_TRY(sq_json_write(v, true, &text, err));

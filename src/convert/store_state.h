@@ -13,7 +13,11 @@ struct sq_store_state {
     bool complete;          /* there is a root metadata document too: readers see a store */
     struct sq_json *layout; /* sq_layout.description of the store */
     struct sq_json *schema; /* sq_cube_schema of it */
+    bool of_arrays;         /* not of GRIB fields */
+    char *append_dim;       /* "init_time"; of arrays any, whose indices are called init times here */
     int64_t init_start_s, init_step_s;
+    int64_t *init_times_s; /* where they are not regular; NULL: start and step say it */
+    bool has_times;        /* false: the indices are no times */
     uint64_t init_count, init_chunk;
     struct sq_records records;
     char *records_folder;
@@ -26,7 +30,8 @@ void sq_store_state_done(struct sq_store_state *state);
 /* Make the folder of the records, and what it lies in; their names are durable. */
 int sq_store_make_folders(const char *store, struct squall_error *err) SQUALL_CHECK;
 /* Publish layout.json, durably; one that says the same already is left alone. */
+struct sq_cube;
 int sq_store_state_write(const char *records_folder, const struct sq_json *layout, const char *layout_id, const struct sq_json *schema,
-                         const int64_t *init_times_s, uint64_t init_count, uint64_t init_chunk, struct squall_error *err) SQUALL_CHECK;
+                         const struct sq_cube *cube, uint64_t init_chunk, struct squall_error *err) SQUALL_CHECK;
 
 #endif

@@ -74,14 +74,14 @@ static uint64_t count_new(const struct sq_record_unit *record, const struct sq_l
 }
 
 /* The first source file of the unit that its record does not know; NULL: none. */
-static const struct sq_grib_file *new_file(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit)
+static const char *new_file(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit)
 {
     uint32_t last = UINT32_MAX;
     for (size_t i = 0; i < unit->place_count; i++) {
-        uint32_t file = plan->index.fields[plan->cube.places[unit->first_place + i].field].file;
-        struct sq_record_file as_recorded = sq_record_file_of(&plan->index.files[file]);
+        uint32_t file = sq_plan_file_of(plan, plan->cube.places[unit->first_place + i].field);
+        struct sq_record_file as_recorded = sq_plan_record_file(plan, file);
         if (file != last && !sq_record_has_file(unit->record, &as_recorded))
-            return &plan->index.files[file];
+            return sq_plan_file_path(plan, file);
         last = file;
     }
     return NULL;
@@ -120,7 +120,7 @@ static int why_again(const struct squall_convert_plan *plan, const struct sq_pla
                      struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *missing = NULL;
-    const struct sq_grib_file *file = new_file(plan, unit);
+    const char *file = new_file(plan, unit);
     uint64_t fresh = count_new(unit->record, &plan->layout, w);
     const bool fits = sq_layout_fits(plan->layout.arrays, plan->layout.array_count, plan->layout.init_chunk, unit->record);
     if (fits)
@@ -131,7 +131,7 @@ static int why_again(const struct squall_convert_plan *plan, const struct sq_pla
     else if (!fits)
         *ret_why = sq_strdup("its record does not fit the layout");
     else if (file)
-        *ret_why = sq_format("%s is new or has changed", file->path);
+        *ret_why = sq_format("%s is new or has changed", file);
     else if (fresh)
         *ret_why = sq_format("%llu fields are new", (unsigned long long)fresh);
     else if (missing)
@@ -163,7 +163,7 @@ static int weigh(const struct squall_convert_plan *plan, struct sq_planned_unit 
 static bool has_bad_input(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit, const bool *bad_files)
 {
     for (size_t i = 0; i < unit->place_count; i++)
-        if (bad_files[plan->index.fields[plan->cube.places[unit->first_place + i].field].file])
+        if (bad_files[sq_plan_file_of(plan, plan->cube.places[unit->first_place + i].field)])
             return true;
     return false;
 }
@@ -213,9 +213,9 @@ static uint64_t unit_of(const struct squall_convert_plan *plan, size_t place)
 int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err)
 {
     size_t capacity = 0, count = plan->cube.place_count;
-    SQ_CLEANUP_FREE bool *bad_files = sq_alloc_zero(plan->index.file_count + 1, sizeof *bad_files);
+    SQ_CLEANUP_FREE bool *bad_files = sq_alloc_zero(sq_plan_file_count(plan) + 1, sizeof *bad_files);
     if (!bad_files)
-        return sq_error_memory(err, plan->index.file_count);
+        return sq_error_memory(err, sq_plan_file_count(plan));
     for (size_t i = 0; i < plan->inputs.count; i++)
         bad_files[plan->inputs.items[i].file] = true;
     for (size_t first = 0; first < count;) {
@@ -230,11 +230,11 @@ int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err)
     return 0;
 }
 
-bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const struct sq_unit *unit)
+bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const uint8_t *const *slabs_of)
 {
     for (size_t i = 0; i < layout->array_count; i++) {
         const struct sq_record_array *stored = sq_record_array_of(record, layout->arrays[i].name);
-        const uint8_t *slabs = sq_unit_slabs(unit, i);
+        const uint8_t *slabs = slabs_of[i];
         const uint64_t count = slab_count(layout, i);
         for (size_t k = 0; stored && k < stored->stored.count; k++)
             for (uint64_t s = stored->stored.items[k].first; s <= stored->stored.items[k].last && s < count; s++)

@@ -44,7 +44,7 @@ static int ranges_of_state(const uint8_t *slabs, uint64_t count, enum sq_slab_st
     return status;
 }
 
-static int record_arrays(struct sq_run *run, struct sq_record_unit *record, struct squall_error *err)
+static int make_record_arrays(struct sq_run *run, struct sq_record_unit *record, struct squall_error *err)
 {
     const struct sq_layout *layout = &run->plan->layout;
     record->array_count = layout->array_count;
@@ -55,12 +55,22 @@ static int record_arrays(struct sq_run *run, struct sq_record_unit *record, stru
     for (size_t i = 0; i < layout->array_count; i++) {
         const struct sq_layout_array *a = &layout->arrays[i];
         struct sq_record_array *r = &record->arrays[i];
-        const uint8_t *slabs = sq_unit_slabs(run->unit, i);
-        uint64_t count = a->slabs_per_init * layout->init_chunk;
         r->name = a->name;
         r->chunk_count = a->chunks_per_unit;
         if (!(r->chunks = sq_arena_alloc(run->arena, (r->chunk_count + 1) * sizeof *r->chunks)))
             return sq_error_memory(err, r->chunk_count * sizeof *r->chunks);
+    }
+    return 0;
+}
+
+int sq_run_record_slabs(struct sq_run *run, struct sq_record_unit *record, const uint8_t *const *slabs_of, struct squall_error *err)
+{
+    const struct sq_layout *layout = &run->plan->layout;
+    for (size_t i = 0; i < layout->array_count; i++) {
+        const struct sq_layout_array *a = &layout->arrays[i];
+        struct sq_record_array *r = &record->arrays[i];
+        const uint8_t *slabs = slabs_of[i];
+        uint64_t count = a->slabs_per_init * layout->init_chunk;
         SQ_TRY(ranges_of_state(slabs, count, SQ_SLAB_STORED, run->arena, &r->stored, err));
         SQ_TRY(ranges_of_state(slabs, count, SQ_SLAB_BAD, run->arena, &r->bad, err));
         for (uint64_t s = 0; s < count; s++)
@@ -83,7 +93,7 @@ static int record_files(struct sq_run *run, const struct sq_planned_unit *planne
     if (!files)
         return sq_error_memory(err, count * sizeof *files);
     for (size_t i = 0; i < count; i++)
-        files[i] = plan->index.fields[plan->cube.places[planned->first_place + i].field].file;
+        files[i] = sq_plan_file_of(plan, plan->cube.places[planned->first_place + i].field);
     qsort(files, count, sizeof *files, by_number);
     size_t distinct = 0;
     for (size_t i = 0; i < count; i++)
@@ -92,11 +102,11 @@ static int record_files(struct sq_run *run, const struct sq_planned_unit *planne
     if (!(record->files = sq_arena_alloc(run->arena, (distinct + 1) * sizeof *record->files)))
         return sq_error_memory(err, distinct * sizeof *record->files);
     for (size_t i = 0; i < distinct; i++)
-        record->files[record->file_count++] = sq_record_file_of(&plan->index.files[files[i]]);
+        record->files[record->file_count++] = sq_plan_record_file(plan, files[i]);
     return 0;
 }
 
-static int make_record(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_record_unit **ret, struct squall_error *err)
+int sq_run_record(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_record_unit **ret, struct squall_error *err)
 {
     const struct squall_convert_plan *plan = run->plan;
     struct sq_record_unit *record = sq_arena_alloc(run->arena, sizeof *record);
@@ -107,7 +117,7 @@ static int make_record(struct sq_run *run, const struct sq_planned_unit *planned
     record->valid = true;
     record->init_count = left < plan->layout.init_chunk ? left : plan->layout.init_chunk;
     SQ_TRY(record_files(run, planned, record, err));
-    SQ_TRY(record_arrays(run, record, err));
+    SQ_TRY(make_record_arrays(run, record, err));
     *ret = record;
     return 0;
 }
@@ -148,13 +158,12 @@ static int encode(void *user, size_t index, unsigned worker, struct squall_error
     return 0;
 }
 
-/* A chunk that no field touches is not stored; a killed run may have left one there. */
-static int remove_chunk(const struct sq_run *run, const struct sq_layout_array *a, uint64_t chunk, struct squall_error *err)
+int sq_run_remove_chunk(const struct sq_run *run, const struct sq_layout_array *a, uint64_t unit, uint64_t chunk, struct squall_error *err)
 {
     uint64_t index[SQ_LAYOUT_RANK_MAX];
     if (!run->plan->state.exists)
         return 0;
-    sq_layout_chunk_index(a, sq_unit_number(run->unit), chunk, index);
+    sq_layout_chunk_index(a, unit, chunk, index);
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(run->plan->target, a->name, a->rank, index);
     return path ? sq_file_remove(path, err) : sq_error_memory(err, strlen(a->name));
 }
@@ -166,7 +175,7 @@ static int list_chunks(struct encoding *e, struct squall_error *err)
     for (size_t i = 0; i < layout->array_count; i++) {
         for (uint64_t k = 0; k < layout->arrays[i].chunks_per_unit; k++) {
             if (!sq_unit_chunk(e->run->unit, i, k)) {
-                SQ_TRY(remove_chunk(e->run, &layout->arrays[i], k, err));
+                SQ_TRY(sq_run_remove_chunk(e->run, &layout->arrays[i], sq_unit_number(e->run->unit), k, err));
                 continue;
             }
             SQ_TRY(SQ_GROW(e->chunks, capacity, e->count + 1, err));
@@ -190,8 +199,7 @@ static int encode_unit(struct sq_run *run, struct sq_pending *pending, struct sq
 
 /* ---- a unit ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The unit is not written; the run goes on. */
-static int leave(struct sq_run *run, size_t which, const char *why, struct squall_error *err)
+int sq_run_leave(struct sq_run *run, size_t which, const char *why, struct squall_error *err)
 {
     run->failures[which] = sq_arena_strdup(run->arena, why);
     run->totals.units_failed++;
@@ -211,15 +219,14 @@ static int note_bad_fields(struct sq_run *run, struct squall_error *err)
         const struct sq_grib_field *field = &plan->index.fields[bad[i].place->field];
         struct sq_input input = {.file = field->file, .is_bad = true};
         input.what = sq_format("at byte %llu: %s", (unsigned long long)field->offset, bad[i].message);
-        SQ_TRY(sq_input_add(&plan->inputs, &plan->state.records, &plan->index, input, err));
+        SQ_TRY(sq_input_add(plan, input, err));
         sq_plan_say(plan, SQUALL_CONVERT_WARNING, "%s: %s", plan->index.files[field->file].path,
                     plan->inputs.items[plan->inputs.count - 1].what);
     }
     return 0;
 }
 
-/* What readers see of the unit goes before its chunks change. */
-static int withdraw(struct sq_run *run, const struct sq_planned_unit *planned, struct squall_error *err)
+int sq_run_withdraw(struct sq_run *run, const struct sq_planned_unit *planned, struct squall_error *err)
 {
     const struct squall_convert_plan *plan = run->plan;
     if (!plan->state.exists)
@@ -234,8 +241,9 @@ static int publish_unit(struct sq_run *run, size_t which, struct squall_error *e
     const struct sq_planned_unit *planned = &run->plan->units[which];
     struct sq_record_unit *record = NULL;
     struct sq_pending *pending;
-    SQ_TRY(make_record(run, planned, &record, err));
-    SQ_TRY(withdraw(run, planned, err));
+    SQ_TRY(sq_run_record(run, planned, &record, err));
+    SQ_TRY(sq_run_record_slabs(run, record, run->slabs, err));
+    SQ_TRY(sq_run_withdraw(run, planned, err));
     SQ_TRY(sq_publisher_begin(run->publisher, record, &pending, err));
     SQ_TRY(encode_unit(run, pending, err));
     sq_publisher_seal(run->publisher, pending);
@@ -253,7 +261,7 @@ static int write_unit(struct sq_run *run, size_t which, struct squall_error *err
     const struct sq_unit_bad *bad;
     int status = sq_unit_load(run->unit, planned->unit, &plan->cube.places[planned->first_place], planned->place_count, &failure);
     if (status == SQUALL_EIO)
-        return leave(run, which, failure.message, err);
+        return sq_run_leave(run, which, failure.message, err);
     if (status) {
         if (err)
             *err = failure;
@@ -262,11 +270,13 @@ static int write_unit(struct sq_run *run, size_t which, struct squall_error *err
     sq_mutex_lock(&plan->say_lock);
     run->totals.bytes_in += sq_unit_bytes_read(run->unit);
     sq_mutex_unlock(&plan->say_lock);
+    for (size_t i = 0; i < plan->layout.array_count; i++)
+        run->slabs[i] = sq_unit_slabs(run->unit, i);
     SQ_TRY(note_bad_fields(run, err));
     if (plan->settings.strict && sq_unit_bad(run->unit, &bad))
-        return leave(run, which, "has a field that cannot be decoded; left out (--strict)", err);
-    if (planned->record && sq_plan_loses(planned->record, &plan->layout, run->unit))
-        return leave(run, which, "a field that is stored can no longer be decoded; left as it is", err);
+        return sq_run_leave(run, which, "has a field that cannot be decoded; left out (--strict)", err);
+    if (planned->record && sq_plan_loses(planned->record, &plan->layout, run->slabs))
+        return sq_run_leave(run, which, "a field that is stored can no longer be decoded; left as it is", err);
     return publish_unit(run, which, err);
 }
 
@@ -302,8 +312,12 @@ static int start(struct sq_run *run, struct squall_error *err)
     for (unsigned i = 0; i < plan->ctx->threads; i++)
         if (!(run->scratch[i] = sq_codec_scratch_new()))
             return sq_error_memory(err, sizeof(void *));
-    SQ_TRY(sq_unit_new(&plan->setting, &run->unit, err));
-    SQ_TRY(sq_unit_reserve(run->unit, plan->unit_bytes, err));
+    if (!(run->slabs = sq_alloc(plan->layout.array_count + 1, sizeof *run->slabs)))
+        return sq_error_memory(err, plan->layout.array_count * sizeof *run->slabs);
+    if (!plan->arrays.dataset) {
+        SQ_TRY(sq_unit_new(&plan->setting, &run->unit, err));
+        SQ_TRY(sq_unit_reserve(run->unit, plan->unit_bytes, err));
+    }
     return sq_publisher_start(&setting, &run->publisher, err);
 }
 
@@ -328,11 +342,13 @@ int sq_run_units(struct sq_run *run, struct squall_error *err)
     int status = start(run, err);
     progress(run, 0, NULL);
     if (!status)
-        status = write_all(run, err);
+        status = run->plan->arrays.dataset ? sq_run_array_units(run, err) : write_all(run, err);
     int finished = sq_publisher_finish(run->publisher, status ? NULL : err);
     run->publisher = NULL;
     sq_unit_free(run->unit);
     run->unit = NULL;
+    sq_free(run->slabs);
+    run->slabs = NULL;
     for (unsigned i = 0; run->scratch && i < run->plan->ctx->threads; i++)
         sq_codec_scratch_free(run->scratch[i]);
     sq_free(run->scratch);

@@ -15,7 +15,8 @@ struct sq_run {
     struct squall_convert_plan *plan;
     struct sq_journal *journal; /* NULL: until there is something to write */
     struct sq_publisher *publisher;
-    struct sq_unit *unit;
+    struct sq_unit *unit;              /* of GRIB */
+    const uint8_t **slabs;             /* of each array: enum sq_slab_state of the unit at hand */
     struct sq_codec_scratch **scratch; /* of each worker */
     struct sq_run_totals totals;
     struct sq_record_unit **records; /* of each planned unit: what was written now; NULL: nothing */
@@ -26,6 +27,22 @@ struct sq_run {
 
 /* Write every unit that the plan has to do. Returns when all of them are durable, or with what stopped it. */
 int sq_run_units(struct sq_run *run, struct squall_error *err) SQUALL_CHECK;
+
+/* array_write.c: the same for units made of arrays, several at a time. */
+int sq_run_array_units(struct sq_run *run, struct squall_error *err) SQUALL_CHECK;
+
+/* Parts of writing a unit, whatever it is made of. A record, its slabs still unknown; then the slabs, of each array. */
+int sq_run_record(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_record_unit **ret,
+                  struct squall_error *err) SQUALL_CHECK;
+int sq_run_record_slabs(struct sq_run *run, struct sq_record_unit *record, const uint8_t *const *slabs_of,
+                        struct squall_error *err) SQUALL_CHECK;
+/* What readers see of the unit goes before its chunks change. */
+int sq_run_withdraw(struct sq_run *run, const struct sq_planned_unit *planned, struct squall_error *err) SQUALL_CHECK;
+/* A chunk that nothing of the sources touches is not stored; a killed run may have left one there. */
+int sq_run_remove_chunk(const struct sq_run *run, const struct sq_layout_array *a, uint64_t unit, uint64_t chunk,
+                        struct squall_error *err) SQUALL_CHECK;
+/* The unit is not written; the run goes on. which: of the plan's */
+int sq_run_leave(struct sq_run *run, size_t which, const char *why, struct squall_error *err) SQUALL_CHECK;
 
 /* sweep.c: remove what a killed run left half-written. Only while the lock is held. */
 int sq_sweep(const struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;

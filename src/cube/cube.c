@@ -44,10 +44,13 @@ void sq_cube_done(struct sq_cube *cube)
 {
     if (!cube)
         return;
-    for (size_t i = 0; i < cube->variable_count; i++)
+    for (size_t i = 0; i < cube->variable_count; i++) {
         sq_json_free(cube->variables[i].attributes);
+        sq_json_free(cube->variables[i].fill_value);
+    }
     for (size_t i = 0; i < cube->coordinate_count; i++) {
         sq_json_free(cube->coordinates[i].attributes);
+        sq_json_free(cube->coordinates[i].fill_value);
         sq_free(cube->coordinates[i].values);
     }
     sq_json_free(cube->attributes);
@@ -58,6 +61,7 @@ void sq_cube_done(struct sq_cube *cube)
     sq_free(cube->notes);
     sq_free(cube->warnings);
     sq_free(cube->init_times_s);
+    sq_free(cube->source_index);
     sq_arena_free(cube->arena);
     *cube = (struct sq_cube){0};
 }
@@ -159,6 +163,7 @@ static int lay_out(struct sq_builder *b, struct squall_error *err)
 static int make_init_times(struct sq_builder *b, struct squall_error *err)
 {
     struct sq_cube *cube = b->cube;
+    cube->append_dim = "init_time";
     cube->init_times_s = sq_alloc((size_t)b->init_count, sizeof *cube->init_times_s);
     if (!cube->init_times_s)
         return sq_error_memory(err, b->init_count * sizeof *cube->init_times_s);

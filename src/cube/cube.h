@@ -19,18 +19,21 @@ enum sq_cube_reason {
     SQ_CUBE_OUTSIDE_SCHEMA,        /* the store was made without this variable, step, level or member */
     SQ_CUBE_NOT_IN_STACK,          /* --stack: another grid, or no deterministic field */
     SQ_CUBE_NOT_SELECTED,          /* --select chose others: counted, not a problem */
-    SQ_CUBE_UNSUPPORTED,           /* product, grid or packing that squall does not read yet */
+    SQ_CUBE_UNSUPPORTED,           /* product, grid or packing that squall does not read yet; type that it does not write */
+    SQ_CUBE_BEHIND,                /* its place along the append dimension lies before the store's last, which only grows at its end */
 };
+
+#define SQ_CUBE_NOWHERE UINT64_MAX
 
 enum { SQ_INIT_COUNT_LIMIT = 20000000 }; /* beyond it one stray date lies decades away at a cadence of minutes */
 
 /* Why a field is not placed. */
 struct sq_cube_ignored {
-    size_t field; /* row of the index */
+    size_t field; /* row of the index; of arrays: of the source files */
     enum sq_cube_reason reason;
 };
 
-enum sq_cube_dim { SQ_DIM_INIT_TIME, SQ_DIM_STEP, SQ_DIM_NUMBER, SQ_DIM_LEVEL, SQ_DIM_Y, SQ_DIM_X, SQ_DIM_STACK };
+enum sq_cube_dim { SQ_DIM_INIT_TIME, SQ_DIM_STEP, SQ_DIM_NUMBER, SQ_DIM_LEVEL, SQ_DIM_Y, SQ_DIM_X, SQ_DIM_STACK, SQ_DIM_OTHER };
 
 /* One output array, without its data. Dimensions in order: init_time, [stack], step, [number], [level], y, x (or values). */
 struct sq_cube_variable {
@@ -43,11 +46,16 @@ struct sq_cube_variable {
     const char *dims[8]; /* names; shared with the coordinates */
     uint64_t shape[8];
     size_t field_count; /* fields placed */
+    /* Of arrays: */
+    struct squall_array *source;  /* what it is read from; NULL: the sources do not hold it */
+    enum squall_type source_type; /* its elements */
+    uint64_t default_chunks[8];
+    struct sq_json *fill_value; /* as Zarr v3 spells it; NULL: the type's own */
 };
 
 /* Where one field goes. A field is one horizontal slab of one variable. Sorted by (init, variable, then C order of the slab). */
 struct sq_cube_place {
-    uint32_t field;    /* row of the index */
+    uint32_t field;    /* row of the index; of arrays: of the source files */
     uint32_t variable; /* row of variables */
     uint32_t init;     /* index along init_time */
     uint32_t slab;     /* index among the variable's slabs of one init time, C order over its dims between init_time and y */
@@ -57,13 +65,16 @@ struct sq_cube_place {
 /* A coordinate or auxiliary array, ready to be written. */
 struct sq_cube_coordinate {
     char *name;
-    enum squall_type type; /* INT64, FLOAT64, FLOAT32, STRING, INT32 */
+    enum squall_type type;
     unsigned rank;
-    char *dims[3];
-    uint64_t shape[3];
-    void *values; /* C order, as squall_array_read gives them; what texts point at is the arena's */
+    char *dims[8];
+    uint64_t shape[8];
+    void *
+        values; /* C order, as squall_array_read gives them; what texts point at is the arena's. NULL: they are read from source; or, where that is NULL, as the store has them */
+    struct squall_array *source;
     struct sq_json *attributes;
-    bool along_init; /* its first dimension is init_time, so it grows with the store */
+    struct sq_json *fill_value; /* as Zarr v3 spells it; NULL: the type's own */
+    bool along_init;            /* its first dimension is the append dimension, so it grows with the store */
 };
 
 struct sq_cube_grid {
@@ -72,6 +83,7 @@ struct sq_cube_grid {
 };
 
 struct sq_cube {
+    bool of_arrays; /* made of arrays (array_cube.h), not of GRIB fields */
     struct sq_cube_variable *variables;
     size_t variable_count;
     struct sq_cube_place *places;
@@ -82,8 +94,11 @@ struct sq_cube {
     size_t coordinate_count;
     struct sq_cube_grid *grids;
     size_t grid_count;
-    int64_t *init_times_s; /* regular and contiguous, seconds since 1970; with a schema at least those that the store has */
+    const char *append_dim; /* "init_time"; of arrays any dimension, whose indices are then called init times */
+    /* Seconds since 1970; with a schema at least those that the store has. Of GRIB regular and contiguous; of arrays NULL where they are no such times. */
+    int64_t *init_times_s;
     size_t init_count;
+    uint64_t *source_index;     /* of arrays: where each init time lies along the sources' dimension, or SQ_CUBE_NOWHERE */
     int64_t cadence_s;          /* 0: open (fewer than three runs and no --every) */
     size_t holes;               /* places of the cube that no field fills, over init times that have any field */
     struct sq_json *attributes; /* of the dataset: Conventions, institution, GRIB_centre, … (not history) */

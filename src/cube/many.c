@@ -412,6 +412,18 @@ static int make_dataset(const struct squall_context *ctx, const char *const *pat
     return status;
 }
 
+const char *sq_many_dimension(const struct squall_dataset *ds)
+{
+    return ds->format_data_free == many_free ? ((const struct many *)ds->format_data)->dim : NULL;
+}
+
+size_t sq_many_file_at(const struct squall_dataset *ds, size_t i, uint64_t *ret_length)
+{
+    const struct many *m = ds->format_data;
+    *ret_length = m->files[m->order[i]].length;
+    return m->order[i];
+}
+
 /* ---- patterns --------------------------------------------------------------------------------------------------------------------- */
 
 int sq_is_pattern(const char *path, bool *ret, struct squall_error *err)

@@ -9,5 +9,11 @@ int sq_open_path(const struct squall_context *ctx, const char *path, struct squa
 
 /* Is the path a shell's pattern (*, ?, [) that nothing is called like? */
 int sq_is_pattern(const char *path, bool *ret, struct squall_error *err) SQUALL_CHECK;
+/* Is a Zarr store, an HDF5 or a NetCDF file at the path? */
+bool sq_holds_arrays(const char *path);
+/* Along what the files of a dataset follow each other; NULL: it is not made of many files. */
+const char *sq_many_dimension(const struct squall_dataset *ds);
+/* Which of the paths given is the i-th along that dimension, and how many places it has there. */
+size_t sq_many_file_at(const struct squall_dataset *ds, size_t i, uint64_t *ret_length);
 
 #endif

@@ -72,6 +72,14 @@ static int no_such_path(const char *path, struct squall_error *err)
     return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", path);
 }
 
+bool sq_holds_arrays(const char *path)
+{
+    enum sq_file_kind kind;
+    if (sq_file_stat(path, &kind, NULL, NULL))
+        return false;
+    return kind == SQ_FILE_FOLDER ? sq_zarr_is_store(path) : sq_zip_is_zip(path) || sq_hdf5_is_file(path) || sq_netcdf3_is_file(path);
+}
+
 int sq_open_path(const struct squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
 {
     enum sq_file_kind kind;

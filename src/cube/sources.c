@@ -123,11 +123,13 @@ static int take_source(struct walk *w, const char *path, struct squall_error *er
         return sq_error(err, SQUALL_EUNSUPPORTED, "%s: a device or pipe, neither a file nor a folder", path);
     if (kind == SQ_FILE_REGULAR)
         return take_file(w, path, &identity, err);
+    if (sq_zarr_is_store(path) && same_file(&identity, &w->destination))
+        return sq_error(err, SQUALL_EINVAL, "%s: source and destination are the same store", path);
     if (sq_zarr_is_store(path))
-        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: a Zarr store; only GRIB is converted yet", path);
+        return take_file(w, path, &identity, err);
     size_t before = w->file_count;
     SQ_TRY(take_folder_or_its_name(w, path, &identity, err));
-    return w->file_count > before ? 0 : sq_error(err, SQUALL_ENOTFOUND, "%s: there is no GRIB file in this folder", path);
+    return w->file_count > before ? 0 : sq_error(err, SQUALL_ENOTFOUND, "%s: there is no file to convert in this folder", path);
 }
 
 /* The same file under two names stays under the lesser one. */

@@ -16,8 +16,8 @@ struct sq_source_list {
 
 /*
  * Collect. `destination` (NULL: none) is never taken, should it lie within a source. *ret: sq_source_list_done.
- * Errors: SQUALL_ENOTFOUND (a source that is not there; a folder without a file to read), SQUALL_EUNSUPPORTED (a source
- * that is a Zarr store).
+ * Errors: SQUALL_ENOTFOUND (a source that is not there; a folder without a file to read), SQUALL_EUNSUPPORTED (a device or pipe). A Zarr store that
+ * is named is taken as a file is.
  */
 int sq_source_list_make(const char *const *sources, size_t source_count, const char *destination, struct sq_source_list *ret,
                         struct squall_error *err) SQUALL_CHECK;

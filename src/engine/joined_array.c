@@ -166,6 +166,21 @@ static void joined_free(struct squall_array *a)
 
 static const struct sq_array_ops JOINED_OPS = {.read = read_joined, .stored_bytes = stored_bytes, .free = joined_free};
 
+bool sq_joined_array_has(const struct squall_array *a, uint64_t index)
+{
+    const struct joined *j = (const struct joined *)a;
+    return a->ops != &JOINED_OPS || (index < j->edges[j->count] && j->parts[part_of(j, index)]);
+}
+
+bool sq_joined_array_is_plain(const struct squall_array *a)
+{
+    const struct joined *j = (const struct joined *)a;
+    for (size_t i = 0; a->ops == &JOINED_OPS && i < j->count; i++)
+        if (j->parts[i])
+            return sq_joined_array_is_plain(j->parts[i]);
+    return a->plain;
+}
+
 /* ---- making one ------------------------------------------------------------------------------------------------------------------- */
 
 static int copy_parts(struct joined *j, struct squall_array *const *parts, const uint64_t *lengths, struct squall_error *err)

@@ -21,6 +21,12 @@ enum { SQ_JOIN_NEW_DIMENSION = -1 };
 int sq_joined_array_add(struct squall_dataset *ds, struct squall_array *const *parts, const uint64_t *lengths, size_t count, size_t pattern,
                         int axis, const char *dim, struct squall_error *err) SQUALL_CHECK;
 
+/* Does a part lie at an index along the axis (of an array that is not joined: always)? Where none does, reads give the fill value. */
+bool sq_joined_array_has(const struct squall_array *a, uint64_t index);
+
+/* Does reading a part of a chunk cost no more than the part, since chunks are stored as they are? */
+bool sq_joined_array_is_plain(const struct squall_array *a);
+
 /* Add to ds a one-dimensional array of numbers in memory. values: sq_free'd with it, also on failure; attributes likewise.
  * attribute_types outlive it. */
 int sq_memory_array_add(struct squall_dataset *ds, const char *name, const char *dim, enum squall_type type, uint64_t length, void *values,

@@ -525,7 +525,7 @@ def test_runs_off_the_cadence_are_ignored_and_named(squall, tmp_path, store):
     "make, code, words",
     [
         (lambda p: None, 1, "no such file or folder"),
-        (lambda p: p.mkdir(), 1, "no GRIB file in this folder"),
+        (lambda p: p.mkdir(), 1, "no file to convert in this folder"),
         (lambda p: p.write_bytes(b""), 1, "the file is empty"),
         (lambda p: p.write_bytes(b"<html></html>"), 1, "no GRIB message"),
         (lambda p: p.write_bytes(archive.run(0)[0][:-7]), 1, "cut off"),

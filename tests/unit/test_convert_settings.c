@@ -264,9 +264,12 @@ static void sources_that_cannot_be_are_named(void **state)
     assert_int_equal(sq_source_list_make(&missing, 1, "x", &list, &err), SQUALL_ENOTFOUND);
     assert_non_null(strstr(err.message, "nothing-here: no such file or folder"));
     assert_int_equal(sq_source_list_make(&empty, 1, "x", &list, &err), SQUALL_ENOTFOUND);
-    assert_non_null(strstr(err.message, "no GRIB file in this folder"));
-    assert_int_equal(sq_source_list_make(&store, 1, "x", &list, &err), SQUALL_EUNSUPPORTED);
-    assert_non_null(strstr(err.message, "a Zarr store"));
+    assert_non_null(strstr(err.message, "no file to convert in this folder"));
+    assert_int_equal(sq_source_list_make(&store, 1, store, &list, &err), SQUALL_EINVAL);
+    assert_non_null(strstr(err.message, "source and destination are the same store"));
+    assert_int_equal(sq_source_list_make(&store, 1, "x", &list, &err), 0);
+    assert_int_equal(list.count, 1);
+    sq_source_list_done(&list);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static void what_is_no_dataset_is_refused_with_the_reason(void **state)
         {"binary", SQUALL_EUNSUPPORTED, "begins with \"\\x89HDF\\x0d\\x0a\""},
         {"empty.grib", SQUALL_ENOTFOUND, "empty.grib: the file is empty"},
         {"cut.grib", SQUALL_ENOTFOUND, "cut.grib: at byte 0"},
-        {"folder", SQUALL_ENOTFOUND, "folder: there is no GRIB file in this folder"},
+        {"folder", SQUALL_ENOTFOUND, "folder: there is no file to convert in this folder"},
         {"nowhere", SQUALL_ENOTFOUND, "nowhere: no such file or folder"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,0 +1,141 @@
+/* See array_sources.h. */
+#include "convert/array_sources.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/plan.h"
+#include "cube/many.h"
+#include "squall/many.h"
+#include <string.h>
+
+/* Of a Zarr store the identity is its root document's: that changes when arrays come and go, and not when chunks do. */
+static int identify(const char *path, struct sq_file_identity *ret, struct squall_error *err)
+{
+    static const char *const DOCUMENTS[] = {"zarr.json", ".zmetadata", ".zgroup", ".zarray"};
+    enum sq_file_kind kind;
+    SQ_TRY(sq_file_stat(path, &kind, ret, err));
+    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof *DOCUMENTS && kind == SQ_FILE_FOLDER; i++) {
+        SQ_CLEANUP_FREE char *document = sq_path_join(path, DOCUMENTS[i]);
+        if (!document)
+            return sq_error_memory(err, strlen(path));
+        SQ_TRY(sq_file_stat(document, &kind, ret, err));
+        kind = kind == SQ_FILE_REGULAR ? kind : SQ_FILE_FOLDER;
+    }
+    return 0;
+}
+
+static int identify_all(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    struct sq_array_sources *a = &plan->arrays;
+    a->identities = sq_alloc_zero(plan->sources.count, sizeof *a->identities);
+    if (!a->identities)
+        return sq_error_memory(err, plan->sources.count * sizeof *a->identities);
+    for (size_t i = 0; i < plan->sources.count; i++)
+        SQ_TRY(identify(plan->sources.paths[i], &a->identities[i], err));
+    return 0;
+}
+
+static int open_once(const struct squall_convert_plan *plan, const char *const *paths, size_t count, struct squall_dataset **ret,
+                     struct squall_error *err)
+{
+    const struct sq_settings *s = &plan->settings;
+    const struct squall_many_options options = {.concat_dim = s->concat_dim ? s->concat_dim : s->append_dim, .drift = s->drift};
+    if (count == 1)
+        return sq_open_path(plan->ctx, paths[0], ret, err);
+    return squall_dataset_open_many((squall_context *)(uintptr_t)plan->ctx, paths, count, &options, ret, err);
+}
+
+/* What is wrong with a file by itself; NULL: nothing, or there was no memory to tell it. */
+static char *fault_of(const struct squall_convert_plan *plan, const char *path)
+{
+    struct squall_dataset *ds = NULL;
+    struct squall_error why = SQUALL_ERROR_INIT;
+    if (!sq_holds_arrays(path))
+        return sq_strdup("no HDF5, NetCDF or Zarr, as the other sources are");
+    if (sq_open_path(plan->ctx, path, &ds, &why))
+        return sq_strdup(why.message);
+    squall_dataset_close(ds);
+    return NULL;
+}
+
+/*
+ * Open them all; where that fails, those that cannot be opened by themselves are bad inputs, and the others are opened without them.
+ * good: count places, for the paths that are left; *ret_count 0: none is.
+ */
+static int open_good(struct squall_convert_plan *plan, const char **good, uint32_t *numbers, size_t *ret_count, struct squall_error *err)
+{
+    struct sq_array_sources *a = &plan->arrays;
+    struct squall_error first = SQUALL_ERROR_INIT;
+    const size_t count = plan->sources.count;
+    for (size_t i = 0; i < count; i++) {
+        good[i] = plan->sources.paths[i];
+        numbers[i] = (uint32_t)i;
+    }
+    *ret_count = count;
+    int status = open_once(plan, good, count, &a->dataset, &first);
+    if (!status)
+        return 0;
+    size_t left = 0;
+    for (size_t i = 0; i < count && status != SQUALL_ECANCELLED && status != SQUALL_ENOMEM; i++) {
+        char *fault = fault_of(plan, plan->sources.paths[i]);
+        if (fault) {
+            SQ_TRY(sq_input_add(plan, (struct sq_input){.file = (uint32_t)i, .what = fault, .is_bad = true}, err));
+            continue;
+        }
+        good[left] = plan->sources.paths[i];
+        numbers[left++] = (uint32_t)i;
+    }
+    if (left == 0 || plan->inputs.count == 0)
+        return sq_error(err, status, "%s", first.message);
+    *ret_count = left;
+    return open_once(plan, good, left, &a->dataset, err);
+}
+
+/* Which file has which places along the dimension. numbers: of the files that were opened, in the plan's list. */
+static int find_spans(struct squall_convert_plan *plan, const uint32_t *numbers, size_t count, struct squall_error *err)
+{
+    struct sq_array_sources *a = &plan->arrays;
+    const char *dim = sq_many_dimension(a->dataset), *asked = plan->settings.append_dim;
+    uint64_t at = 0;
+    if (dim && asked && strcmp(dim, asked) != 0)
+        return sq_error(err, SQUALL_EINVAL, "--append-dim %s: the files follow each other along %s, and so does the store grow", asked,
+                        dim);
+    a->spans = sq_alloc_zero(count, sizeof *a->spans);
+    if (!a->spans)
+        return sq_error_memory(err, count * sizeof *a->spans);
+    a->span_count = dim ? count : 1;
+    a->spans[0].file = numbers[0];
+    for (size_t i = 0; i < count && dim; i++) {
+        a->spans[i].file = numbers[sq_many_file_at(a->dataset, i, &a->spans[i].count)];
+        a->spans[i].begin = at;
+        at += a->spans[i].count;
+    }
+    return 0;
+}
+
+int sq_plan_open_arrays(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    struct sq_array_sources *a = &plan->arrays;
+    const size_t count = plan->sources.count;
+    size_t opened;
+    if (count == 0 || !sq_holds_arrays(plan->sources.paths[0]))
+        return 0;
+    SQ_CLEANUP_FREE const char **good = sq_alloc(count, sizeof(char *));
+    SQ_CLEANUP_FREE uint32_t *numbers = sq_alloc(count, sizeof *numbers);
+    if (!good || !numbers)
+        return sq_error_memory(err, count * sizeof *numbers);
+    SQ_TRY(identify_all(plan, err));
+    SQ_TRY(open_good(plan, good, numbers, &opened, err));
+    SQ_TRY(find_spans(plan, numbers, opened, err));
+    if (plan->state.complete)
+        SQ_TRY(sq_open_path(plan->ctx, plan->target, &a->stored, err));
+    return 0;
+}
+
+void sq_array_sources_done(struct sq_array_sources *a)
+{
+    squall_dataset_close(a->dataset);
+    squall_dataset_close(a->stored);
+    sq_free(a->identities);
+    sq_free(a->spans);
+    *a = (struct sq_array_sources){0};
+}

@@ -1,0 +1,509 @@
+/*
+ * Units made of arrays (array_unit.h), written: batch → brick → chunks. A brick is read by all threads, then its chunks are gathered and encoded by
+ * all threads; a unit is complete when all bricks of its batch are through. Where a brick cannot be read, it is read index by index: damage costs
+ * only the indices that it lies in.
+ */
+#include "array/dtype.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/report.h"
+#include "convert/write.h"
+#include "engine/joined_array.h"
+#include "engine/scatter.h"
+#include "sys/pool.h"
+#include <string.h>
+
+struct pending_unit {
+    size_t which; /* of the plan's units */
+    struct sq_record_unit *record;
+    struct sq_pending *pending;
+};
+
+struct batch {
+    struct sq_run *run;
+    uint8_t *brick;
+    void **chunks, **casts; /* of each worker: a chunk of the store, and one of the source's type */
+    struct pending_unit *units;
+    size_t unit_count;
+    uint64_t first_unit, first_init, init_count; /* what there is of the last unit, too */
+    uint64_t slab_count;                         /* of each array: init times of all units, whole */
+    uint8_t *slabs;                              /* enum sq_slab_state, arrays × slab_count */
+    bool trial;                                  /* nothing is written: can all be read? */
+    char *failure;                               /* why the batch is left; NULL: it is not */
+};
+
+/* A box of one array: in init times from the batch's first, and elements. */
+struct box {
+    size_t array;
+    uint64_t begin[SQ_LAYOUT_RANK_MAX], count[SQ_LAYOUT_RANK_MAX];
+    int64_t strides[SQ_LAYOUT_RANK_MAX]; /* in the brick, bytes */
+};
+
+static uint8_t *slabs_of(const struct batch *b, size_t array)
+{
+    return b->slabs + array * b->slab_count;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t source_index(const struct batch *b, const struct box *box, uint64_t i)
+{
+    return b->run->plan->cube.source_index[b->first_init + box->begin[0] + i];
+}
+
+/* What becomes the store's fill value: of floats that are cast, NaN. */
+static const void *source_fill(const struct sq_layout_array *a, enum squall_type source_type)
+{
+    static const float NAN32 = __builtin_nanf("");
+    static const double NAN64 = __builtin_nan("");
+    if (source_type == a->type)
+        return a->fill;
+    return source_type == SQUALL_FLOAT64 ? (const void *)&NAN64 : &NAN32;
+}
+
+/* Elements that nothing is read into, of init time i of the box. */
+static void fill_index(const struct batch *b, const struct box *box, uint64_t i)
+{
+    const struct sq_cube_variable *v = &b->run->plan->cube.variables[box->array];
+    const size_t row = (size_t)box->strides[0], element_bytes = sq_type_size(v->source_type);
+    const struct sq_layout_array *a = &b->run->plan->layout.arrays[box->array];
+    sq_scatter_fill(b->brick + i * row, row / element_bytes, element_bytes, source_fill(a, v->source_type));
+}
+
+static int read_indices(const struct batch *b, const struct box *box, uint64_t i, uint64_t count, struct squall_error *err)
+{
+    const struct sq_layout_array *a = &b->run->plan->layout.arrays[box->array];
+    struct squall_selection s = {.start[0] = source_index(b, box, i), .count[0] = count, .step[0] = 1};
+    for (unsigned d = 1; d < a->rank; d++) {
+        s.start[d] = box->begin[d];
+        s.count[d] = box->count[d];
+        s.step[d] = 1;
+    }
+    return squall_array_read(b->run->plan->cube.variables[box->array].source, &s, b->brick + (int64_t)i * box->strides[0], box->strides,
+                             err);
+}
+
+static bool is_damage(int status)
+{
+    return status == SQUALL_ECORRUPT || status == SQUALL_EUNSUPPORTED;
+}
+
+/* The place of this array and init time in the cube: it says which file it comes from. */
+static const struct sq_cube_place *place_of(const struct batch *b, size_t array, uint64_t init)
+{
+    const struct squall_convert_plan *plan = b->run->plan;
+    const struct sq_planned_unit *unit = &plan->units[b->units[(init - b->first_init) / plan->layout.init_chunk].which];
+    for (size_t k = 0; k < unit->place_count; k++) {
+        const struct sq_cube_place *p = &plan->cube.places[unit->first_place + k];
+        if (p->init == init && p->variable == array)
+            return p;
+    }
+    return NULL;
+}
+
+static int note_damage(const struct batch *b, const struct box *box, uint64_t i, const char *message, struct squall_error *err)
+{
+    struct squall_convert_plan *plan = b->run->plan;
+    uint8_t *slab = &slabs_of(b, box->array)[box->begin[0] + i];
+    const struct sq_cube_place *place = place_of(b, box->array, b->first_init + box->begin[0] + i);
+    if (*slab == SQ_SLAB_BAD || !place)
+        return 0;
+    *slab = SQ_SLAB_BAD;
+    struct sq_input input = {.file = sq_plan_file_of(plan, place->field), .is_bad = true, .what = sq_strdup(message)};
+    SQ_TRY(sq_input_add(plan, input, err));
+    sq_plan_say(plan, SQUALL_CONVERT_WARNING, "%s: %s", sq_plan_file_path(plan, input.file),
+                plan->inputs.items[plan->inputs.count - 1].what);
+    return 0;
+}
+
+/* A run of neighbouring indices of the source; one by one where something in it is damaged. */
+static int read_run(struct batch *b, const struct box *box, uint64_t i, uint64_t count, struct squall_error *err)
+{
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    int status = read_indices(b, box, i, count, &failure);
+    if (is_damage(status) && count > 1) {
+        for (uint64_t k = 0; k < count && !b->failure; k++)
+            SQ_TRY(read_run(b, box, i + k, 1, err));
+        return 0;
+    }
+    if (is_damage(status)) {
+        fill_index(b, box, i);
+        return note_damage(b, box, i, failure.message, err);
+    }
+    if (status == SQUALL_EIO || status == SQUALL_ENOTFOUND)
+        return (b->failure = sq_strdup(failure.message)) ? 0 : sq_error_memory(err, sizeof failure);
+    if (status && err)
+        *err = failure;
+    return status;
+}
+
+static int read_box(struct batch *b, const struct box *box, struct squall_error *err)
+{
+    const uint8_t *slabs = slabs_of(b, box->array) + box->begin[0];
+    for (uint64_t i = 0, end; i < box->count[0] && !b->failure; i = end) {
+        end = i + 1;
+        if (slabs[i] == SQ_SLAB_EMPTY) {
+            fill_index(b, box, i);
+            continue;
+        }
+        while (end < box->count[0] && slabs[end] != SQ_SLAB_EMPTY && source_index(b, box, end) == source_index(b, box, end - 1) + 1)
+            end++;
+        SQ_TRY(read_run(b, box, i, end - i, err));
+    }
+    struct squall_convert_plan *plan = b->run->plan;
+    sq_mutex_lock(&plan->say_lock);
+    if (!b->trial)
+        b->run->totals.bytes_in += box->count[0] * (uint64_t)box->strides[0];
+    sq_mutex_unlock(&plan->say_lock);
+    return 0;
+}
+
+/* ---- chunks ----------------------------------------------------------------------------------------------------------------------- */
+
+struct encoding {
+    struct batch *batch;
+    const struct box *box;
+    uint64_t grid[SQ_LAYOUT_RANK_MAX]; /* chunks of the box along each dimension */
+    unsigned threads;                  /* inside one chunk */
+};
+
+/* The chunk's elements from the brick, in the store's type. *ret: what is to be encoded. */
+static int gather(const struct encoding *e, const uint64_t *begin, unsigned worker, const void **ret, struct squall_error *err)
+{
+    const struct batch *b = e->batch;
+    const struct box *box = e->box;
+    const struct sq_layout_array *a = &b->run->plan->layout.arrays[box->array];
+    const enum squall_type source_type = b->run->plan->cube.variables[box->array].source_type;
+    const size_t source_bytes = sq_type_size(source_type);
+    const bool cast = source_type != a->type;
+    uint64_t count[SQ_LAYOUT_RANK_MAX];
+    int64_t strides[SQ_LAYOUT_RANK_MAX], stride = (int64_t)source_bytes;
+    const uint8_t *from = b->brick;
+    bool whole = true, lies_so = !cast;
+    double value;
+    for (unsigned d = a->rank; d-- > 0;) {
+        count[d] = box->count[d] - begin[d] < a->chunks[d] ? box->count[d] - begin[d] : a->chunks[d];
+        whole = whole && count[d] == a->chunks[d];
+        strides[d] = stride;
+        lies_so = lies_so && (box->strides[d] == stride || count[d] == 1);
+        from += (int64_t)begin[d] * box->strides[d];
+        stride *= (int64_t)a->chunks[d];
+    }
+    if (lies_so && whole) {
+        *ret = from;
+        return 0;
+    }
+    uint8_t *to = cast ? b->casts[worker] : b->chunks[worker];
+    const size_t elements = a->chunk_bytes / a->element_bytes;
+    if (!whole)
+        sq_scatter_fill(to, elements, source_bytes, source_fill(a, source_type));
+    sq_scatter_copy(a->rank, count, source_bytes, from, box->strides, to, strides, SQ_SCATTER_INTO_CACHES);
+    *ret = to;
+    if (!cast)
+        return 0;
+    *ret = b->chunks[worker];
+    if (sq_scatter_cast(source_type, to, elements, a->type, b->chunks[worker], elements, 1, elements, b->run->plan->settings.overflow, NULL,
+                        &value))
+        return 0;
+    return sq_error(err, SQUALL_ERANGE, "%s: %.9g does not fit %s, which ends at %g; use --on-overflow inf or clip, or --dtype %s=float32",
+                    a->name, value, sq_type_name(a->type), sq_type_greatest(a->type), a->name);
+}
+
+/* Does any init time of the chunk hold something of the sources? */
+static bool is_touched(const struct encoding *e, uint64_t begin)
+{
+    const struct sq_layout_array *a = &e->batch->run->plan->layout.arrays[e->box->array];
+    const uint8_t *slabs = slabs_of(e->batch, e->box->array) + e->box->begin[0] + begin;
+    const uint64_t left = e->box->count[0] - begin, count = left < a->chunks[0] ? left : a->chunks[0];
+    return memchr(slabs, SQ_SLAB_STORED, (size_t)count) != NULL;
+}
+
+static int encode(void *user, size_t index, unsigned worker, struct squall_error *err)
+{
+    struct encoding *e = user;
+    struct sq_run *run = e->batch->run;
+    const struct sq_layout_array *a = &run->plan->layout.arrays[e->box->array];
+    uint64_t begin[SQ_LAYOUT_RANK_MAX] = {0}, chunk = 0, rest = index;
+    struct sq_slot *slot;
+    const void *src;
+    size_t size;
+    if (sq_cancelled(run->plan->ctx))
+        return sq_error(err, SQUALL_ECANCELLED, "stopped");
+    for (unsigned d = a->rank; d-- > 0;) {
+        begin[d] = rest % e->grid[d] * a->chunks[d];
+        rest /= e->grid[d];
+    }
+    for (unsigned d = 1; d < a->rank; d++)
+        chunk = chunk * a->grid[d] + (e->box->begin[d] + begin[d]) / a->chunks[d];
+    const struct pending_unit *unit = &e->batch->units[(e->box->begin[0] + begin[0]) / a->chunks[0]];
+    if (!is_touched(e, begin[0]))
+        return sq_run_remove_chunk(run, a, unit->record->unit, chunk, err);
+    SQ_TRY(gather(e, begin, worker, &src, err));
+    SQ_TRY(sq_publisher_slot(run->publisher, &slot, err));
+    int status = sq_codec_encode(a->codecs, run->scratch[worker], e->threads, src, a->chunk_bytes, slot->bytes, slot->capacity, &size, err);
+    if (status) {
+        sq_publisher_return(run->publisher, slot);
+        return sq_error_within(err, status, "%s", a->name);
+    }
+    sq_publisher_put(run->publisher, unit->pending, e->box->array, chunk, slot, size);
+    return 0;
+}
+
+static int encode_box(struct batch *b, const struct box *box, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = b->run->plan;
+    const struct sq_layout_array *a = &plan->layout.arrays[box->array];
+    const unsigned threads = plan->ctx->threads;
+    struct encoding e = {.batch = b, .box = box};
+    size_t count = 1;
+    for (unsigned d = 0; d < a->rank; d++) {
+        e.grid[d] = (box->count[d] + a->chunks[d] - 1) / a->chunks[d];
+        count *= e.grid[d];
+    }
+    const bool spread = count >= 2 * (size_t)threads;
+    e.threads = spread ? 1 : threads;
+    return sq_parallel(spread ? threads : 1, count, encode, &e, err);
+}
+
+/* ---- bricks ----------------------------------------------------------------------------------------------------------------------- */
+
+static int do_box(struct batch *b, const struct box *box, struct squall_error *err)
+{
+    SQ_TRY(read_box(b, box, err));
+    return b->trial || b->failure ? 0 : encode_box(b, box, err);
+}
+
+/* The next brick of the batch; false behind the last. */
+static bool next_box(const struct batch *b, const struct sq_brick *brick, struct box *box)
+{
+    const struct sq_layout *layout = &b->run->plan->layout;
+    const struct sq_layout_array *a = &layout->arrays[box->array];
+    for (unsigned d = a->rank; d-- > 0;) {
+        const uint64_t step = d ? brick->lengths[d] : brick->units * layout->init_chunk, end = d ? a->shape[d] : b->init_count;
+        box->begin[d] += step;
+        if (box->begin[d] < end)
+            return true;
+        box->begin[d] = 0;
+    }
+    return false;
+}
+
+static void measure(const struct batch *b, const struct sq_brick *brick, struct box *box)
+{
+    const struct sq_layout *layout = &b->run->plan->layout;
+    const struct sq_layout_array *a = &layout->arrays[box->array];
+    int64_t stride = (int64_t)brick->source_element_bytes;
+    for (unsigned d = a->rank; d-- > 0;) {
+        const uint64_t step = d ? brick->lengths[d] : brick->units * layout->init_chunk, end = d ? a->shape[d] : b->init_count;
+        box->count[d] = end - box->begin[d] < step ? end - box->begin[d] : step;
+        box->strides[d] = stride;
+        stride *= (int64_t)box->count[d];
+    }
+}
+
+/* Nothing of the sources is in the batch for this array. */
+static bool is_empty(const struct batch *b, size_t array)
+{
+    return !memchr(slabs_of(b, array), SQ_SLAB_STORED, (size_t)b->slab_count);
+}
+
+static int remove_all(const struct batch *b, size_t array, struct squall_error *err)
+{
+    const struct sq_layout_array *a = &b->run->plan->layout.arrays[array];
+    for (size_t i = 0; i < b->unit_count && !b->trial; i++)
+        for (uint64_t k = 0; k < a->chunks_per_unit; k++)
+            SQ_TRY(sq_run_remove_chunk(b->run, a, b->first_unit + i, k, err));
+    return 0;
+}
+
+static int do_array(struct batch *b, size_t array, struct squall_error *err)
+{
+    const struct sq_brick *brick = &b->run->plan->bricks[array];
+    const struct sq_layout_array *a = &b->run->plan->layout.arrays[array];
+    struct box box = {.array = array};
+    if (is_empty(b, array))
+        return remove_all(b, array, err);
+    for (unsigned d = 0; d < a->rank; d++)
+        if (a->shape[d] == 0)
+            return 0;
+    do {
+        measure(b, brick, &box);
+        SQ_TRY(do_box(b, &box, err));
+    } while (!b->failure && next_box(b, brick, &box));
+    return 0;
+}
+
+static int do_arrays(struct batch *b, struct squall_error *err)
+{
+    for (size_t i = 0; i < b->run->plan->layout.array_count && !b->failure; i++)
+        SQ_TRY(do_array(b, i, err));
+    return 0;
+}
+
+/* ---- batches ---------------------------------------------------------------------------------------------------------------------- */
+
+static void begin_batch(struct batch *b, size_t first, size_t count)
+{
+    const struct squall_convert_plan *plan = b->run->plan;
+    const uint64_t init_chunk = plan->layout.init_chunk;
+    b->unit_count = count;
+    b->first_unit = plan->units[first].unit;
+    b->first_init = b->first_unit * init_chunk;
+    b->slab_count = count * init_chunk;
+    const uint64_t left = plan->cube.init_count - b->first_init;
+    b->init_count = left < b->slab_count ? left : b->slab_count;
+    memset(b->slabs, SQ_SLAB_EMPTY, plan->layout.array_count * b->slab_count);
+    for (size_t i = 0; i < count; i++) {
+        const struct sq_planned_unit *unit = &plan->units[first + i];
+        b->units[i] = (struct pending_unit){.which = first + i};
+        for (size_t k = 0; k < unit->place_count; k++) {
+            const struct sq_cube_place *p = &plan->cube.places[unit->first_place + k];
+            slabs_of(b, p->variable)[p->init - b->first_init] = SQ_SLAB_STORED;
+        }
+    }
+}
+
+static void take_slabs(struct batch *b, size_t unit)
+{
+    const struct sq_layout *layout = &b->run->plan->layout;
+    for (size_t i = 0; i < layout->array_count; i++)
+        b->run->slabs[i] = slabs_of(b, i) + unit * layout->init_chunk;
+}
+
+/* Why the batch is left though it could be read; NULL: it is not. */
+static const char *why_left(struct batch *b)
+{
+    const struct squall_convert_plan *plan = b->run->plan;
+    const struct sq_planned_unit *unit = &plan->units[b->units[0].which];
+    take_slabs(b, 0);
+    if (plan->settings.strict)
+        for (size_t i = 0; i < plan->layout.array_count; i++)
+            if (memchr(slabs_of(b, i), SQ_SLAB_BAD, (size_t)b->slab_count))
+                return "has a part that cannot be read; left out (--strict)";
+    if (unit->record && sq_plan_loses(unit->record, &plan->layout, b->run->slabs))
+        return "something that is stored can no longer be read; left as it is";
+    return NULL;
+}
+
+static int leave_all(struct batch *b, const char *why, struct squall_error *err)
+{
+    for (size_t i = 0; i < b->unit_count; i++)
+        SQ_TRY(sq_run_leave(b->run, b->units[i].which, why, err));
+    return 0;
+}
+
+static int publish_batch(struct batch *b, struct squall_error *err)
+{
+    struct sq_run *run = b->run;
+    for (size_t i = 0; i < b->unit_count; i++) {
+        struct pending_unit *u = &b->units[i];
+        SQ_TRY(sq_run_record(run, &run->plan->units[u->which], &u->record, err));
+        SQ_TRY(sq_run_withdraw(run, &run->plan->units[u->which], err));
+        SQ_TRY(sq_publisher_begin(run->publisher, u->record, &u->pending, err));
+    }
+    SQ_TRY(do_arrays(b, err));
+    if (b->failure)
+        return leave_all(b, b->failure, err);
+    for (size_t i = 0; i < b->unit_count; i++) {
+        struct pending_unit *u = &b->units[i];
+        take_slabs(b, i);
+        SQ_TRY(sq_run_record_slabs(run, u->record, run->slabs, err));
+        for (size_t k = 0; k < u->record->init_count; k++)
+            run->totals.fields_written += u->record->field_counts[k];
+        sq_publisher_seal(run->publisher, u->pending);
+        run->records[u->which] = u->record;
+    }
+    return 0;
+}
+
+/*
+ * A unit that was recorded before is read whole before anything of it is touched: only then is it known that the redo loses nothing. With --strict
+ * the same shows whether it is to be written.
+ */
+static int write_batch(struct batch *b, size_t first, size_t count, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = b->run->plan;
+    begin_batch(b, first, count);
+    if (plan->units[first].record || plan->settings.strict) {
+        b->trial = true;
+        int status = do_arrays(b, err);
+        b->trial = false;
+        SQ_TRY(status);
+        const char *why = b->failure ? b->failure : why_left(b);
+        if (why)
+            return leave_all(b, why, err);
+    }
+    return publish_batch(b, err);
+}
+
+/* Neighbours without a record go together. */
+static size_t batch_length(const struct squall_convert_plan *plan, size_t first)
+{
+    size_t count = 1;
+    while (first + count < plan->unit_count && count < plan->batch_units && sq_is_to_do(&plan->units[first + count]) &&
+           plan->units[first + count].unit == plan->units[first].unit + count && !plan->units[first].record && !plan->settings.strict &&
+           !plan->units[first + count].record)
+        count++;
+    return count;
+}
+
+static void batch_done(struct batch *b)
+{
+    const struct squall_convert_plan *plan = b->run->plan;
+    for (unsigned i = 0; i < plan->ctx->threads; i++) {
+        if (b->chunks)
+            sq_free(b->chunks[i]);
+        if (b->casts)
+            sq_free(b->casts[i]);
+    }
+    sq_free(b->chunks);
+    sq_free(b->casts);
+    sq_free(b->units);
+    sq_free(b->slabs);
+    sq_free(b->failure);
+    sq_pages_free(b->brick, plan->unit_bytes);
+}
+
+static int batch_init(struct batch *b, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = b->run->plan;
+    size_t cast_bytes = 0;
+    for (size_t i = 0; i < plan->layout.array_count; i++) {
+        const struct sq_layout_array *a = &plan->layout.arrays[i];
+        const size_t bytes = a->chunk_bytes / a->element_bytes * sq_type_size(plan->cube.variables[i].source_type);
+        if (a->type != plan->cube.variables[i].source_type && bytes > cast_bytes)
+            cast_bytes = bytes;
+    }
+    b->brick = sq_pages_alloc(plan->unit_bytes);
+    b->units = sq_alloc(plan->batch_units, sizeof *b->units);
+    b->slabs = sq_alloc(plan->batch_units * plan->layout.init_chunk, plan->layout.array_count);
+    b->chunks = sq_alloc_zero(plan->ctx->threads, sizeof *b->chunks);
+    b->casts = sq_alloc_zero(plan->ctx->threads, sizeof *b->casts);
+    if (!b->brick || !b->units || !b->slabs || !b->chunks || !b->casts)
+        return sq_error_memory(err, plan->unit_bytes);
+    for (unsigned i = 0; i < plan->ctx->threads; i++) {
+        b->chunks[i] = sq_alloc(plan->layout.chunk_limit_bytes, 1);
+        b->casts[i] = cast_bytes ? sq_alloc(cast_bytes, 1) : NULL;
+        if (!b->chunks[i] || (cast_bytes && !b->casts[i]))
+            return sq_error_memory(err, plan->layout.chunk_limit_bytes);
+    }
+    return 0;
+}
+
+int sq_run_array_units(struct sq_run *run, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    struct batch b = {.run = run};
+    int status = batch_init(&b, err);
+    for (size_t i = 0, count; i < plan->unit_count && !status; i += count) {
+        count = 1;
+        if (!sq_is_to_do(&plan->units[i]))
+            continue;
+        count = batch_length(plan, i);
+        status = write_batch(&b, i, count, err);
+        sq_free(b.failure);
+        b.failure = NULL;
+    }
+    batch_done(&b);
+    return status;
+}

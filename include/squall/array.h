@@ -63,7 +63,9 @@ struct squall_array_info {
     const char *type_name;     /* the source's own where it says more: "<U5"; of data that cannot be read "numpy.datetime64[ms]" */
     const char *numpy_type;    /* what an element in memory is to numpy: "<f4", "<M8[10ms]", "|S5", "[('a', '<i4'), ('b', '|V3')]"; "O" */
     const char *sequence_type; /* of SQUALL_BYTES that are sequences: what each of their elements is to numpy, "<f4"; NULL: just bytes */
-    size_t element_bytes;      /* of one element in memory */
+    const char
+        *enum_names; /* of an enumeration, whose elements are integers: what they are called, a JSON object {"clear": 0}; NULL: none is */
+    size_t element_bytes; /* of one element in memory */
     unsigned rank;
     const uint64_t *shape;
     const uint64_t *chunks;  /* of a rectilinear grid: the longest along each dimension */

@@ -66,17 +66,27 @@ bool attribute_find(const char *attributes, const char *name, struct attribute *
     return false;
 }
 
+static const char *without_escapes(const char *text, size_t length, char *buffer, size_t size)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < length && count + 1 < size; i++) {
+        i += text[i] == '\\' && i + 1 < length;
+        buffer[count++] = text[i];
+    }
+    buffer[count] = 0;
+    return buffer;
+}
+
 const char *attribute_text(const char *attributes, const char *name, char *buffer, size_t size)
 {
     struct attribute a;
-    size_t count = 0;
-    if (attribute_find(attributes, name, &a) && a.value[0] == '"')
-        for (const char *p = a.value + 1; *p != '"' && count + 1 < size; p++) {
-            p += *p == '\\' && p[1];
-            buffer[count++] = *p;
-        }
-    buffer[count] = 0;
-    return buffer;
+    const bool is_text = attribute_find(attributes, name, &a) && a.value[0] == '"';
+    return without_escapes(is_text ? a.value + 1 : "", is_text ? a.value_length - 2 : 0, buffer, size);
+}
+
+const char *attribute_name(const struct attribute *a, char *buffer, size_t size)
+{
+    return without_escapes(a->name, a->name_length, buffer, size);
 }
 
 /* Of the first `columns` characters of the text; a character of several bytes is not parted. */

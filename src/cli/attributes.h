@@ -23,6 +23,9 @@ bool attribute_find(const char *attributes, const char *name, struct attribute *
 /* A text without quotes and escapes, cut to size - 1 bytes; "" where the attribute is not there or is no text. */
 const char *attribute_text(const char *attributes, const char *name, char *buffer, size_t size);
 
+/* The same of the name. */
+const char *attribute_name(const struct attribute *a, char *buffer, size_t size);
+
 /* "OWNER:NAME = VALUE" on a line each, as ncdump has them, behind `indent` spaces; what does not fit 80 columns is cut, and says how long it is. */
 void attributes_print(const char *attributes, const char *owner, int indent);
 

@@ -1,13 +1,15 @@
 /* See element.h. An element becomes a text first; whether it is a number, a text or nothing decides how JSON and CSV spell it. */
 #include "element.h"
 
+#include "attributes.h"
 #include "output.h"
+#include "structure.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { UTF8_MOST = 4 };
+enum { UTF8_MOST = 4, ENUM_NAME_BYTES = 1024 };
 
 static float half_to_float(uint16_t half)
 {
@@ -318,6 +320,10 @@ static void print_raw(FILE *out, const struct squall_array_info *info, const uns
 {
     size_t count = info->element_bytes;
     const bool is_text = !strncmp(info->numpy_type, "|S", 2);
+    if (is_structure(info->numpy_type)) {
+        (form == ELEMENT_JSON ? structure_print_json : structure_print_csv)(out, info->numpy_type, bytes);
+        return;
+    }
     while (is_text && count > 0 && bytes[count - 1] == 0)
         count--;
     if (is_text)
@@ -332,6 +338,20 @@ static void print_fixed_text(FILE *out, const struct squall_array_info *info, co
     char *text = utf8_of(element, info->element_bytes / sizeof(uint32_t), &length);
     print_text(out, text ? text : "", text ? length : 0, form);
     free(text);
+}
+
+/* false: the number has no name. */
+static bool print_enum_name(FILE *out, const char *names, long long number, enum element_form form)
+{
+    struct attribute a;
+    char text[ENUM_NAME_BYTES];
+    while (attribute_next(&names, &a))
+        if (strtoll(a.value, NULL, 10) == number) {
+            attribute_name(&a, text, sizeof text);
+            print_text(out, text, strlen(text), form);
+            return true;
+        }
+    return false;
 }
 
 void element_print(FILE *out, const struct squall_array_info *info, const void *values, size_t index, enum element_form form)
@@ -349,7 +369,8 @@ void element_print(FILE *out, const struct squall_array_info *info, const void *
         return;
     }
     if (integer_value(info->type, element, &whole)) {
-        fprintf(out, "%lld", whole);
+        if (!info->enum_names || !print_enum_name(out, info->enum_names, whole, form))
+            fprintf(out, "%lld", whole);
         return;
     }
     switch (info->type) {
@@ -376,7 +397,10 @@ void element_print(FILE *out, const struct squall_array_info *info, const void *
         print_fixed_text(out, info, element, form);
         break;
     case SQUALL_BYTES:
-        print_bytes(out, bytes->data, bytes->size_bytes, form);
+        if (info->sequence_type)
+            (quoted ? sequence_print_json : sequence_print_csv)(out, info->sequence_type, bytes->data, bytes->size_bytes);
+        else
+            print_bytes(out, bytes->data, bytes->size_bytes, form);
         break;
     default: /* SQUALL_RAW */
         print_raw(out, info, element, form);

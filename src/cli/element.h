@@ -12,8 +12,8 @@ enum element_form {
 };
 
 /*
- * Numbers in the fewest digits that read back; dates as numpy prints them ("2022-01-01T06:00:00", to the type's unit), spans as a number of units;
- * complex numbers "1+2j"; texts as they are; bytes as ASCII where they are; raw bits and structures in hexadecimal. values: of the array that info tells of, as read.
+ * Numbers in the fewest digits that read back, those of an enumeration by name; dates as numpy prints them ("2022-01-01T06:00:00", to the type's unit), spans as a number of units;
+ * complex numbers "1+2j"; texts as they are; bytes as ASCII where they are; raw bits in hexadecimal; structures and sequences: structure.h. values: of the array that info tells of, as read.
  */
 void element_print(FILE *out, const struct squall_array_info *info, const void *values, size_t index, enum element_form form);
 /* Of integers, floats, and the counts of SQUALL_DATETIME64 and SQUALL_TIMEDELTA64, as near as a double is. false: the type is none of these. */

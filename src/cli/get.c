@@ -7,6 +7,7 @@
 #include "npy.h"
 #include "open.h"
 #include "output.h"
+#include "structure.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -78,7 +79,11 @@ static void write_csv(FILE *out, const struct block *b)
     uint64_t at[SQUALL_RANK_MAX] = {0};
     for (unsigned d = 0; d < b->rank; d++)
         fprintf(out, "%s,", b->dims[d]);
-    fprintf(out, "%s\n", b->info.name);
+    if (is_structure(b->info.numpy_type))
+        structure_print_names(out, b->info.numpy_type, b->info.name);
+    else
+        fputs(b->info.name, out);
+    fputc('\n', out);
     for (size_t i = 0; i < b->count && !ferror(out); i++) {
         for (unsigned d = 0; d < b->rank; d++) {
             print_label(out, b, d, at[d], false);
@@ -187,6 +192,16 @@ done:
     return code;
 }
 
+/* Before anything is read. */
+static bool npy_holds(const struct arguments *a, const squall_array *array)
+{
+    const struct squall_array_info info = squall_array_info(array);
+    if (!a->output || !ends_with(a->output, ".npy") || !info.sequence_type)
+        return true;
+    return complain("squall get: %s: its elements are sequences, %s, which .npy files cannot hold; use -o FILE.csv, or --json", info.name,
+                    info.type_name);
+}
+
 /* Shape and labels of what the box leaves. */
 static int label_block(squall_dataset *ds, const struct squall_array_info *info, const struct box *box, struct block *b,
                        struct squall_error *err)
@@ -249,7 +264,7 @@ static int get_array(const struct arguments *a, squall_context *ctx)
     if (dataset_open(ctx, a, a->positional.items, 1, &ds, &err) || squall_dataset_array(ds, a->positional.items[1], &array, &err)) {
         print_problems(ds);
         code = fail_with(&err);
-    } else if (box_parse(ds, array, &a->selection, &a->nearest, &box)) {
+    } else if (npy_holds(a, array) && box_parse(ds, array, &a->selection, &a->nearest, &box)) {
         code = read_block(ds, array, &box, &b, &err) ? fail_with(&err) : write_block(a, &b);
         if (code == EXIT_DONE && squall_dataset_info(ds).problem_count) {
             print_problems(ds);

@@ -32,7 +32,8 @@ const struct command commands[] = {
      "A column for each dimension that is not chosen by one index: dates as\n"
      "2022-01-01T06:00:00 in any of CF's calendars, steps with their unit (6h, 90m, 45s), as --nearest\n"
      "takes them. Values that count time (\"hours since ...\") are dates, too; others are as they are\n"
-     "stored: neither scaled nor masked. A .npy file has the numbers themselves.",
+     "stored: neither scaled nor masked. Enumerations go by their names; structures have a column a\n"
+     "field, sequences are lists. A .npy file has the numbers themselves.",
      NAMES("selection", "nearest", "field", "output", "concat-dim", "drift"), run_get},
     {"convert", "SRC... DST", 2, ANY_NUMBER, "an archive of GRIB files into one Zarr store",
      "SRC are files, folders, globs (quoted or not), or - for a list of paths on stdin. Running the same command again does only what is "

@@ -507,6 +507,7 @@ static void describe(struct hdf5_array *h)
     info->type_name = h->elements.type_name ? h->elements.type_name : "unknown";
     info->numpy_type = h->elements.numpy_type ? h->elements.numpy_type : "|V";
     info->sequence_type = h->elements.sequence_type;
+    info->enum_names = h->elements.enum_names;
     info->element_bytes = info->unsupported ? 1 : h->elements.dtype.element_bytes;
     info->shape = h->shape;
     info->chunks = h->chunks;

@@ -1,11 +1,14 @@
 """The command on HDF5 and NetCDF files, patterns and Zarr stores: netCDF4, h5py and cftime write and say what is to be shown."""
 
+import csv
+import io
 import json
 import re
 import shutil
 import subprocess
 
 import cftime
+import h5py
 import netCDF4
 import numpy as np
 import pytest
@@ -216,3 +219,80 @@ def test_labels_come_from_the_group_of_the_array_or_the_nearest_above(squall, tm
         g.createVariable("v", "i4", ("time", "lat"))[:] = [[1, 2], [3, 4]]
     assert squall("get", tmp_path / "g.nc", "obs/raw/v").out.splitlines()[1:3] == ["2020-01-01T00:00:00,50,1", "2020-01-01T00:00:00,60,2"]
     assert squall("get", tmp_path / "g.nc", "obs/raw/v", "--nearest", "time=2020-01-01T05:00,lat=59").out.splitlines()[1] == "4"
+
+
+WIND = np.dtype([("speed", "<f4"), ("from, to", "<i2", (2, 2))])
+RECORD = np.dtype([("id", "S6"), ("wind", WIND), ("level", "<u8", (3,)), ("ok", "?"), ("z", "<c8"), ("big", ">f8")])
+
+
+def plain(value):
+    """What JSON is to say of a numpy value."""
+    if isinstance(value, np.void):
+        return {name: plain(value[name]) for name in value.dtype.names}
+    if isinstance(value, np.ndarray):
+        return [plain(v) for v in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return value.decode() if isinstance(value, bytes) else f"{value.real:g}{value.imag:+g}j" if isinstance(value, complex) else value
+
+
+def write_records(path):
+    records = np.zeros(3, RECORD)
+    rng = np.random.default_rng(3)
+    for i in range(3):
+        records[i] = (f"s{i}".encode(), (i / 4, rng.integers(-9, 9, (2, 2))), rng.integers(0, 2**63, 3), i % 2, i - 0.5j, i / 3)
+    sequences = [[1, 2.5], [], [-3]]
+    with h5py.File(path, "w") as f:
+        f["records"] = records
+        f.create_dataset("sequences", (3,), h5py.vlen_dtype("f8"))[...] = np.array([np.array(s, "f8") for s in sequences], object)
+        f.create_dataset("pairs", (2,), h5py.vlen_dtype(np.dtype([("a", "<i2"), ("b", "<f4")])))
+        f["pairs"][1] = np.array([(1, 0.5), (2, 1.5)], [("a", "<i2"), ("b", "<f4")])
+        f.create_dataset("texts", data=["plain", 'says "a, b"', "größer"], dtype=h5py.string_dtype())
+        f.create_dataset("sky", data=[0, 7, -3], dtype=h5py.enum_dtype({"clear": 0, "in cloud, or near": -3}, "i2"))
+        f.create_dataset("flags", data=[True, False])
+    return records, sequences
+
+
+def test_structures_sequences_and_names_are_shown_as_what_they_are(squall, tmp_path):
+    path = tmp_path / "r.h5"
+    records, sequences = write_records(path)
+
+    def told(name):
+        return [row["value"] for row in json.loads(squall("get", "--json", path, name).out)]
+
+    def cells(name):
+        return list(csv.reader(io.StringIO(squall("get", path, name).out)))
+
+    assert told("records") == plain(records)
+    head, *rows = cells("records")
+    assert head[1:] == [f"records.{n}" for n in ("id", "wind.speed", "wind.from, to", "level", "ok", "z", "big")]
+    for row, record in zip(rows, records, strict=True):
+        assert row[1] == record["id"].decode() and np.float32(row[2]) == record["wind"]["speed"]
+        assert json.loads(row[3]) == record["wind"]["from, to"].tolist() and json.loads(row[4]) == record["level"].tolist()
+        assert row[5] == str(bool(record["ok"])).lower() and float(row[7]) == record["big"]
+    assert told("sequences") == sequences and [json.loads(row[1]) for row in cells("sequences")[1:]] == sequences
+    assert told("pairs") == [[], [{"a": 1, "b": 0.5}, {"a": 2, "b": 1.5}]]
+    assert told("texts") == ["plain", 'says "a, b"', "größer"] == [row[1] for row in cells("texts")[1:]]
+    assert told("sky") == ["clear", 7, "in cloud, or near"] and [row[1] for row in cells("sky")[1:]] == ["clear", "7", "in cloud, or near"]
+    assert told("flags") == [True, False]
+
+
+def test_npy_has_what_numpy_has_and_refuses_the_rest_by_name(squall, tmp_path):
+    path, out = tmp_path / "r.h5", tmp_path / "x.npy"
+    records, _ = write_records(path)
+    squall("get", path, "records", "-o", out)
+    assert all(np.array_equal(np.load(out)[name], records[name]) for name in RECORD.names)
+    squall("get", path, "sky", "-o", out)
+    assert np.load(out).tolist() == [0, 7, -3]
+    squall("get", path, "texts", "-o", out)
+    assert np.load(out).tolist() == ["plain", 'says "a, b"', "größer"]
+    out.unlink()
+    for name in ("sequences", "pairs"):
+        done = squall("get", path, name, "-o", out, check=False)
+        assert done.code == 2 and f"{name}: its elements are sequences, vlen(" in done.err and ".csv" in done.err and not out.exists()
+
+
+def test_structures_of_zarr_are_shown_in_either_order_of_bytes(squall, tmp_path):
+    values = np.array([(1, 0.5), (-2, 1e300)], [("a", ">i4"), ("b", "<f8")])
+    zarr.create_array(tmp_path / "s.zarr", data=values, zarr_format=2, fill_value=None)
+    rows = json.loads(squall("get", "--json", tmp_path / "s.zarr", "s.zarr").out)
+    assert [row["value"] for row in rows] == plain(values)

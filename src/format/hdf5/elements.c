@@ -5,6 +5,7 @@
 #include "array/bytes.h"
 #include "base/checked.h"
 #include "base/half.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "format/hdf5/heap.h"
 #include <inttypes.h>
@@ -218,6 +219,23 @@ static int make_variable(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, s
     return 0;
 }
 
+/* Names and numbers of an enumeration. */
+static int keep_enum_names(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, struct squall_error *err)
+{
+    const struct sq_hdf5_type *t = e->type;
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    SQ_CLEANUP_JSON struct sq_json *names = sq_json_new_object();
+    if (!names)
+        return sq_error_memory(err, t->member_count);
+    for (unsigned i = 0; i < t->member_count; i++) {
+        const uint64_t value = sq_hdf5_type_integer(t->base, t->values + (size_t)i * t->size_bytes);
+        if (sq_json_set(names, t->names[i], t->is_signed ? sq_json_new_int((int64_t)value) : sq_json_new_uint(value)))
+            return sq_error_memory(err, t->member_count);
+    }
+    SQ_TRY(sq_json_write(names, false, &text, err));
+    return keep_text(r, &text, &e->enum_names, err);
+}
+
 int sq_hdf5_elements_make(struct sq_hdf5_reader *r, const struct sq_hdf5_type *type, struct sq_hdf5_elements *ret, struct squall_error *err)
 {
     struct sq_hdf5_elements e = {.stored_bytes = type->size_bytes};
@@ -237,6 +255,8 @@ int sq_hdf5_elements_make(struct sq_hdf5_reader *r, const struct sq_hdf5_type *t
         const enum squall_type t = type_of_numpy(e.numpy_type);
         e.dtype = t == SQUALL_RAW ? (struct sq_dtype){SQUALL_RAW, 0, 1} : sq_dtype_of(t);
         SQ_TRY(make_moves(r, &e, err));
+        if (type->class == SQ_HDF5_ENUM && t != SQUALL_BOOL && type->values)
+            SQ_TRY(keep_enum_names(r, &e, err));
     }
     *ret = e;
     return 0;

@@ -14,6 +14,7 @@ struct sq_hdf5_elements {
     struct sq_dtype dtype;  /* in memory: of what an array type is an array of */
     const char *numpy_type; /* of the same */
     const char *type_name;  /* for people */
+    const char *enum_names; /* a JSON object, {"clear": 0}; NULL: no enumeration */
     unsigned inner_rank;    /* of an array type */
     const uint64_t *inner_shape;
     uint64_t inner_count;  /* elements in memory for each that is stored */

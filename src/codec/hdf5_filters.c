@@ -76,11 +76,17 @@ static int decode_refusal(const struct sq_stage *stage, struct sq_codec_scratch 
 static const struct sq_stage_ops stage_refusing = {
     .name = "unsupported", .done = done_refusal, .tell = tell_refusal, .decode = decode_refusal, .bound = sq_stage_same_size};
 
-const char *sq_codec_chain_unknown_filter(const struct sq_codec_chain *chain)
+/* Of a chain's stages, of which the first is no filter. */
+static bool is_skipped(uint32_t skip_mask, unsigned stage)
+{
+    return stage > 0 && skip_mask >> (stage - 1) & 1;
+}
+
+const char *sq_codec_chain_unknown_filter(const struct sq_codec_chain *chain, uint32_t skip_mask)
 {
     for (unsigned i = 0; i < chain->stage_count; i++) {
         const struct refusal *r = chain->stages[i].state;
-        if (chain->stages[i].ops == &stage_refusing && r->is_unknown)
+        if (chain->stages[i].ops == &stage_refusing && r->is_unknown && !is_skipped(skip_mask, i))
             return r->what;
     }
     return NULL;
@@ -241,7 +247,7 @@ int sq_codec_decode_masked(const struct sq_codec_chain *chain, struct sq_codec_s
     struct sq_codec_chain rest = *chain;
     rest.stage_count = 0;
     for (unsigned i = 0; i < chain->stage_count; i++)
-        if (i == 0 || !(skip_mask >> (i - 1) & 1)) /* the first stage is no filter */
+        if (!is_skipped(skip_mask, i))
             rest.stages[rest.stage_count++] = chain->stages[i];
     return sq_codec_decode(&rest, scratch, threads, src, src_size, dst, dst_size, err);
 }

@@ -24,8 +24,8 @@ struct sq_hdf5_filter {
  */
 int sq_codec_chain_bind_hdf5(const struct sq_hdf5_filter *filters, size_t count, const struct sq_codec_chunk *chunk,
                              struct sq_codec_chain **ret, struct squall_error *err) SQUALL_CHECK;
-/* The first filter that is not known, "filter 32013 (zfp)"; NULL: all are. Lives as long as the chain. */
-const char *sq_codec_chain_unknown_filter(const struct sq_codec_chain *chain);
+/* The first filter that is not known, "filter 32013 (zfp)", among those not in skip_mask; NULL: all are. Lives as long as the chain. */
+const char *sq_codec_chain_unknown_filter(const struct sq_codec_chain *chain, uint32_t skip_mask);
 
 /* What the first filter shuffles: elements of so many bytes, in the machine's order; 0: it is another, or elements are turned. */
 size_t sq_codec_chain_shuffle_width(const struct sq_codec_chain *chain);

@@ -378,6 +378,17 @@ static int set_grid(struct hdf5_array *h, struct squall_error *err)
     return 0;
 }
 
+/* A filter that is not known does no harm where each chunk is without it; only then is the index needed to say so. */
+static int refuse_unknown(struct hdf5_array *h, struct squall_error *err)
+{
+    const struct sq_hdf5_chunk_index *index;
+    if (!sq_codec_chain_unknown_filter(h->filters, 0))
+        return 0;
+    SQ_TRY(need_index(h, &index, err));
+    const char *unknown = sq_codec_chain_unknown_filter(h->filters, sq_hdf5_chunk_index_skip_mask(index));
+    return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "%s", unknown) : 0;
+}
+
 static int bind_filters(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
 {
     struct sq_hdf5_pipeline pipeline;
@@ -395,8 +406,7 @@ static int bind_filters(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct 
     h->filters_id = sq_hash_more(h->filters_id, &chunk.dtype, sizeof chunk.dtype);
     h->filters_id = sq_hash_more(h->filters_id, &chunk.big_endian, sizeof chunk.big_endian);
     h->filters_id = sq_hash_more(h->filters_id, chunk.shape, chunk.rank * sizeof *chunk.shape);
-    const char *unknown = sq_codec_chain_unknown_filter(h->filters);
-    return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "%s", unknown) : 0;
+    return refuse_unknown(h, err);
 }
 
 /* Of an array type's elements, which all have to be the same: the engine has one fill value. */

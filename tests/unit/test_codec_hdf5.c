@@ -81,7 +81,7 @@ static void check_filter_error(struct sq_hdf5_filter filter, int status, const c
     check_refused(chain, scratch, stored, sizeof stored, sizeof stored, status, part);
     check_ok(sq_codec_decode_masked(chain, scratch, 1, 1, stored, sizeof stored, back, sizeof back, &err), &err);
     assert_memory_equal(back, stored, sizeof back);
-    assert_null(sq_codec_chain_unknown_filter(chain));
+    assert_null(sq_codec_chain_unknown_filter(chain, 0));
     assert_non_null(strstr(sq_codec_chain_text(chain), part));
     sq_codec_scratch_free(scratch);
     sq_codec_chain_free(chain);
@@ -281,7 +281,7 @@ static void masked_filters_are_left_out(void **state)
     struct sq_codec_scratch *scratch = sq_codec_scratch_new();
     struct squall_error err = SQUALL_ERROR_INIT;
     uint16_t back[4];
-    assert_string_equal(sq_codec_chain_unknown_filter(chain), "filter 32013 (zfp)");
+    assert_string_equal(sq_codec_chain_unknown_filter(chain, 0), "filter 32013 (zfp)");
     assert_string_equal(sq_codec_chain_text(chain), "bytes + shuffle(2) + zlib(1) + unsupported(filter 32013 (zfp))");
     assert_int_equal(sq_codec_decode_masked(chain, scratch, 1, 0, sixteen, 8, back, 8, &err), SQUALL_EUNSUPPORTED);
     assert_string_equal(err.message, "unsupported HDF5 filter 32013 (zfp)");
@@ -299,11 +299,11 @@ static void the_names_of_unknown_filters_are_visible(void **state)
     (void)state;
     struct sq_hdf5_filter filters[] = {{.id = 40000, .name = "a \x1b[7m name"}, {.id = 40001}};
     struct sq_codec_chain *chain = bind_filters(filters, 2, SQUALL_UINT16);
-    assert_string_equal(sq_codec_chain_unknown_filter(chain), "filter 40000 (a ?[7m name)");
+    assert_string_equal(sq_codec_chain_unknown_filter(chain, 0), "filter 40000 (a ?[7m name)");
     assert_non_null(strstr(sq_codec_chain_text(chain), "filter 40001 (of no known name)"));
     sq_codec_chain_free(chain);
     chain = bind_filters(filters, 0, SQUALL_UINT16);
-    assert_null(sq_codec_chain_unknown_filter(chain));
+    assert_null(sq_codec_chain_unknown_filter(chain, 0));
     assert_true(sq_codec_chain_is_plain(chain));
     sq_codec_chain_free(chain);
 }

@@ -173,6 +173,14 @@ bool sq_hdf5_chunk_find(const struct sq_hdf5_chunk_index *index, const uint64_t 
     return found != NULL;
 }
 
+uint32_t sq_hdf5_chunk_index_skip_mask(const struct sq_hdf5_chunk_index *index)
+{
+    uint32_t mask = UINT32_MAX;
+    for (size_t i = 0; i < index->chunk_count; i++)
+        mask &= index->chunks[i].skip_mask;
+    return mask;
+}
+
 uint64_t sq_hdf5_chunk_index_bytes(const struct sq_hdf5_chunk_index *index)
 {
     uint64_t bytes = 0;

@@ -30,6 +30,8 @@ void sq_hdf5_chunk_index_free(struct sq_hdf5_chunk_index *index); /* NULL is acc
 
 /* chunk: which one along each dimension, within the shape. false: it was never written. */
 bool sq_hdf5_chunk_find(const struct sq_hdf5_chunk_index *index, const uint64_t *chunk, struct sq_hdf5_chunk *ret);
+/* The filters that no chunk went through, a bit each. */
+uint32_t sq_hdf5_chunk_index_skip_mask(const struct sq_hdf5_chunk_index *index);
 /* Of all chunks that are stored. */
 uint64_t sq_hdf5_chunk_index_bytes(const struct sq_hdf5_chunk_index *index);
 

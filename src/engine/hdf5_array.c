@@ -500,7 +500,8 @@ static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct
     if (h->layout.kind == SQ_HDF5_COMPACT)
         SQ_TRY(keep_compact(h, tree, err));
     const bool variable = sq_type_is_variable(h->elements.dtype.type);
-    h->base.plain = !h->filters && h->elements.is_same && !h->elements.big_endian;
+    h->base.plain = !h->filters && h->elements.is_same;
+    h->base.swap_bytes = h->base.plain && h->elements.big_endian ? h->elements.dtype.order_bytes : 0;
     const size_t width = h->filters && h->elements.is_same ? sq_codec_chain_shuffle_width(h->filters) : 0;
     h->base.keeps_shuffled = width > 1 && h->layout.size_bytes % width == 0;
     h->base.decoded_id = variable || h->compact ? 0 : decoded_id(h);

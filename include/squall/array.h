@@ -80,7 +80,8 @@ struct squall_array_info {
     const char *attribute_types;
     const char *fill_value;  /* JSON text; "null" where there is none */
     const char *unsupported; /* NULL, or why its data cannot be read */
-    const void *fill;        /* what a missing chunk reads as: one element as it is in memory; NULL where the data cannot be read */
+    /* What a missing chunk reads as: one element as it is in memory; NULL where the data cannot be read, or not all elements of it are the same. */
+    const void *fill;
 };
 
 struct squall_array_info squall_array_info(const squall_array *a);

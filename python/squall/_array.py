@@ -73,6 +73,8 @@ class Array(_squall.Array):
         value = json.loads(text)
         if self.unsupported:
             return value
+        if isinstance(value, list):  # of an HDF5 array type, whose elements are dimensions here
+            return np.array(value, self.dtype)
         return base64.b64decode(value) if self.type_name == "bytes" else str(value)
 
     @property

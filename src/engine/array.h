@@ -79,7 +79,7 @@ struct sq_array_ops {
 
 struct squall_array {
     struct squall_array_info info; /* what its pointers point at is the format's */
-    const void *fill;              /* at one element, machine byte order */
+    const void *fill;              /* at one element, machine byte order; NULL: no chunk is ever SQ_CHUNK_MISSING */
     const struct sq_array_ops *ops;
     struct sq_axis *grid;               /* of chunks that lie for themselves, or shards; NULL: sq_dataset_add makes it of info. sq_free'd */
     const struct sq_codec_shard *shard; /* NULL: chunks lie for themselves. The format's */

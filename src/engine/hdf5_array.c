@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "codec/hdf5_filters.h"
+#include "engine/scatter.h"
 #include "format/hdf5/attribute_json.h"
 #include "format/hdf5/chunk_index.h"
 #include "format/hdf5/elements.h"
@@ -44,6 +45,8 @@ struct hdf5_array {
     uint64_t *shape, *chunks;
     const char **dims;
     void *fill;                                      /* an element in memory */
+    const uint8_t *fill_pattern;                     /* NULL, or all elements of an array type, where they differ */
+    _Atomic(uint8_t *) pattern;                      /* a chunk full of them */
     char *attributes, *attribute_types, *fill_value; /* JSON texts */
 };
 
@@ -89,6 +92,36 @@ static int need_index(struct hdf5_array *h, const struct sq_hdf5_chunk_index **r
     return 0;
 }
 
+/* A chunk that was never written, where the elements of an array type have different fill values: as need_index, when it is first needed. */
+static int locate_pattern(struct hdf5_array *h, struct sq_location *ret, struct squall_error *err)
+{
+    const size_t one = h->elements.inner_count * h->elements.dtype.element_bytes;
+    uint8_t *pattern = atomic_load(&h->pattern);
+    uint64_t count = 1, bytes;
+    for (unsigned d = 0; d < h->rank; d++)
+        count = sq_mul_u64(count, h->chunks[d], &count) ? count : UINT64_MAX;
+    if (!pattern) {
+        if (!sq_mul_u64(count, one, &bytes) || bytes > h->base.dataset->ctx->memory_bytes)
+            return sq_error(err, SQUALL_ENOMEM, "a chunk of fill values is larger than the memory that may be used");
+        uint8_t *made = sq_alloc((size_t)count, one);
+        if (!made)
+            return sq_error_memory(err, bytes);
+        sq_scatter_fill(made, (size_t)count, one, h->fill_pattern);
+        if (atomic_compare_exchange_strong(&h->pattern, &pattern, made))
+            pattern = made;
+        else
+            sq_free(made);
+    }
+    *ret = (struct sq_location){.state = SQ_CHUNK_INLINE, .elements = pattern};
+    return 0;
+}
+
+static int locate_missing(struct hdf5_array *h, struct sq_location *ret, struct squall_error *err)
+{
+    *ret = (struct sq_location){.state = SQ_CHUNK_MISSING};
+    return h->fill_pattern ? locate_pattern(h, ret, err) : 0;
+}
+
 static int prepare(const struct squall_array *a, struct squall_error *err)
 {
     struct hdf5_array *h = hdf5_array(a);
@@ -132,24 +165,20 @@ static int locate_chunk(struct hdf5_array *h, const uint64_t *chunk, struct sq_l
     const struct sq_hdf5_chunk_index *index;
     struct sq_hdf5_chunk found;
     SQ_TRY(need_index(h, &index, err));
-    if (is_beyond(h, chunk) || !sq_hdf5_chunk_find(index, chunk, &found)) {
-        *ret = (struct sq_location){.state = SQ_CHUNK_MISSING};
-        return 0;
-    }
+    if (is_beyond(h, chunk) || !sq_hdf5_chunk_find(index, chunk, &found))
+        return locate_missing(h, ret, err);
     SQ_TRY(locate_bytes(h, found.address, found.size_bytes, ret, err));
     ret->param = h->layout.edges_unfiltered && is_edge(h, chunk) ? UINT32_MAX : found.skip_mask;
     return 0;
 }
 
 /* A piece of what lies together; the last ones along a dimension are shorter than the others. */
-static int locate_piece(const struct hdf5_array *h, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
+static int locate_piece(struct hdf5_array *h, const uint64_t *chunk, struct sq_location *ret, struct squall_error *err)
 {
     const struct squall_array_info *info = &h->base.info;
     uint64_t first = 0, count = 1, elements = 1;
-    if (h->layout.address == SQ_HDF5_NOWHERE) {
-        *ret = (struct sq_location){.state = SQ_CHUNK_MISSING};
-        return 0;
-    }
+    if (h->layout.address == SQ_HDF5_NOWHERE)
+        return locate_missing(h, ret, err);
     for (unsigned d = 0; d < h->rank; d++) {
         first = first * info->shape[d] + chunk[d] * info->chunks[d];
         count *= info->chunks[d];
@@ -323,6 +352,7 @@ static void array_free(struct squall_array *a)
     if (h->fill && sq_type_is_variable(h->elements.dtype.type))
         sq_bytes_free(h->fill, 1);
     sq_free(h->fill);
+    sq_free(atomic_load(&h->pattern));
     if (h->filters != like->filters)
         sq_codec_chain_free(h->filters);
     sq_hdf5_chunk_index_free(atomic_load(&h->index));
@@ -409,19 +439,17 @@ static int bind_filters(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct 
     return refuse_unknown(h, err);
 }
 
-/* Of an array type's elements, which all have to be the same: the engine has one fill value. */
-static int check_uniform(const struct hdf5_array *h, const uint8_t *elements, struct squall_error *err)
+/* Are all elements of an array type the same? */
+static bool is_uniform(const struct sq_hdf5_elements *e, const uint8_t *elements)
 {
-    const size_t bytes = h->elements.dtype.element_bytes, all = h->elements.inner_count * bytes;
-    if (all > bytes && memcmp(elements, elements + bytes, all - bytes) != 0)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "a fill value whose elements (of an array type) differ");
-    return 0;
+    const size_t bytes = e->dtype.element_bytes, all = e->inner_count * bytes;
+    return all <= bytes || memcmp(elements, elements + bytes, all - bytes) == 0;
 }
 
-/* As an attribute would tell it; NULL where that cannot be. */
+/* As an attribute would tell it; NULL where that cannot be. Of an array type all elements, where they differ. */
 static int tell_fill(struct hdf5_array *h, struct sq_hdf5_tree *tree, const uint8_t *stored, struct squall_error *err)
 {
-    const struct sq_hdf5_type *type = h->elements.type;
+    const struct sq_hdf5_type *type = h->fill_pattern ? h->dataset->type : h->elements.type;
     const struct sq_hdf5_attribute as_attribute = {
         .name = "fill value", .type = type, .space.element_count = 1, .value = stored, .size_bytes = type->size_bytes};
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
@@ -444,7 +472,7 @@ static int set_fill(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squa
     uint8_t *elements, *zeros;
     SQ_TRY(sq_hdf5_fill_parse(h->data->file, h->dataset, &fill, err));
     SQ_TRY(SQ_HDF5_ROOM(&tree->reader, &zeros, stored_bytes, err));
-    SQ_TRY(SQ_HDF5_ROOM(&tree->reader, &elements, e->inner_count * one, err));
+    SQ_TRY(SQ_HDF5_ROOM(&tree->kept, &elements, e->inner_count * one, err));
     const uint8_t *stored = fill.value ? fill.value : zeros;
     if (!(h->fill = sq_alloc_zero(one, 1)))
         return sq_error_memory(err, one);
@@ -453,8 +481,11 @@ static int set_fill(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squa
         SQ_TRY(make_elements(h, stored, e->type->size_bytes, h->fill, one, err));
     } else {
         SQ_TRY(make_elements(h, stored, stored_bytes, elements, e->inner_count * one, err));
-        SQ_TRY(check_uniform(h, elements, err));
         memcpy(h->fill, elements, one);
+        if (!is_uniform(e, elements)) {
+            h->fill_pattern = elements;
+            h->base.fill = NULL;
+        }
     }
     return fill.is_undefined ? 0 : tell_fill(h, tree, stored, err);
 }

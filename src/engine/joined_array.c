@@ -73,6 +73,8 @@ static int fill_part(const struct joined_read *r, const struct squall_selection 
 {
     static const int64_t STAND_STILL[SQUALL_RANK_MAX];
     const struct squall_array *a = &r->j->base;
+    if (!a->fill)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: it is missing in some of the files, and has no one fill value", a->info.name);
     sq_scatter_copy(a->info.rank, s->count, a->info.element_bytes, a->fill, STAND_STILL, dst, r->strides, SQ_SCATTER_INTO_CACHES);
     return sq_variable_own(a->info.type, a->info.rank, s->count, dst, r->strides, err);
 }

@@ -1,8 +1,10 @@
 """HDF5 datasets: squall reads what h5py reads, of other people's files and of random ones, whole and in parts, bit for bit."""
 
+import ctypes
 import multiprocessing
 import random
 import warnings
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import h5py
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 import squall as sq
 from conftest import SHARED
-from hdf5_random import Case, selections
+from hdf5_random import EDGES_UNFILTERED, Case, library, selections
 
 EACH = 400
 FILES = sorted(p.name for p in (SHARED / "data" / "hdf5").glob("*")) if SHARED.is_dir() else []
@@ -253,6 +255,94 @@ def test_floats_that_machines_do_not_have_are_converted(tmp_path, kind):
         wanted = np.empty(values.shape, found.dtype)
         low.read(h5py.h5s.ALL, h5py.h5s.ALL, wanted, h5py.h5t.py_create(found.dtype))
     assert_same(found, wanted, kind)
+
+
+# ---- what was never written, filters that nobody has -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "chunked"])
+@pytest.mark.parametrize("dtype", ["<i2", ">i4", "S3"])
+def test_fill_values_of_array_types_whose_elements_differ(tmp_path, layout, dtype):
+    fill = np.array([[1, 2, 3], [4, 5, 6]]).astype(dtype)
+    inner = h5py.h5t.array_create(h5py.h5t.py_create(fill.dtype), fill.shape)
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    if layout == "chunked":
+        plist.set_chunk((2, 3))
+    assert library().H5Pset_fill_value(ctypes.c_int64(plist.id), ctypes.c_int64(inner.id), fill.ctypes.data_as(ctypes.c_void_p)) == 0
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        dset = h5py.Dataset(h5py.h5d.create(f.id, b"x", inner, h5py.h5s.create_simple((5, 7)), plist))
+        if layout == "chunked":
+            dset[1:3, 2:4] = np.full((2, 2, 2, 3), 9).astype(dtype)
+        wanted = dset[...]
+    array = sq.open(tmp_path / "x.h5")["x"]
+    wanted = wanted.astype(packed(wanted.dtype))
+    assert (wanted[4, 6] == fill).all()
+    for key in [np.s_[...], np.s_[4, 6], np.s_[1::2, :, 1], np.s_[:, 3, ::-1, ::2], np.s_[0, 0, 1, 2]]:
+        assert_same(np.asarray(array[key]), np.asarray(wanted[key]), key)
+    assert (array.fill_value.astype(fill.dtype) == fill).all()
+
+
+@pytest.mark.parametrize("fill_time", [h5py.h5d.FILL_TIME_NEVER, h5py.h5d.FILL_TIME_ALLOC, h5py.h5d.FILL_TIME_IFSET])
+@pytest.mark.parametrize("alloc_time", [h5py.h5d.ALLOC_TIME_EARLY, h5py.h5d.ALLOC_TIME_LATE])
+@pytest.mark.parametrize("how", ["contiguous", "chunked", "filtered", "edges unfiltered"])
+def test_whenever_space_is_taken_and_filled_the_same_is_read(tmp_path, fill_time, alloc_time, how):
+    """What was written; and what was not is the fill value, whenever it would have been written. Where nobody filled the space that was
+    taken, it is whatever h5py finds there, too."""
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_fill_time(fill_time)
+    plist.set_alloc_time(alloc_time)
+    plist.set_fill_value(np.array(-3, "i4"))
+    if how != "contiguous":
+        plist.set_chunk((4, 5))
+    if how not in ("contiguous", "chunked"):
+        plist.set_shuffle()
+        plist.set_deflate(4)
+    if how == "edges unfiltered":
+        library().H5Pset_chunk_opts(ctypes.c_int64(plist.id), EDGES_UNFILTERED)
+    with h5py.File(tmp_path / "x.h5", "w", libver="latest") as f:
+        for name, written in (("all", np.s_[:, :]), ("part", np.s_[3:9, 6:13]), ("none", None)):
+            dset = h5py.Dataset(h5py.h5d.create(f.id, name.encode(), h5py.h5t.STD_I32LE, h5py.h5s.create_simple((10, 13)), plist))
+            if written:
+                dset[written] = np.arange(130).reshape(10, 13)[written]
+    group = sq.open(tmp_path / "x.h5")
+    with h5py.File(tmp_path / "x.h5") as f:
+        for name in ("all", "part", "none"):
+            found, wanted = group[name][...], f[name][...]
+            where = np.zeros((10, 13), bool)
+            if name != "none":
+                where[np.s_[:, :] if name == "all" else np.s_[3:9, 6:13]] = True
+            if fill_time != h5py.h5d.FILL_TIME_NEVER:
+                assert_same(found, wanted, name)
+                assert (found[~where] == -3).all()
+            assert (found[where] == np.arange(130).reshape(10, 13)[where]).all()
+    assert (group["none"][...] == -3).all() or fill_time == h5py.h5d.FILL_TIME_NEVER
+
+
+def behind_a_filter_of_nobodys(path, masks):
+    """A dataset of a chunk for each mask, behind deflate and a filter that no library has."""
+    values = np.arange(8 * len(masks), dtype="<i4")
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((8,))
+    plist.set_deflate(1)
+    plist.set_filter(500, h5py.h5z.FLAG_OPTIONAL, (1, 2))
+    with h5py.File(path, "w") as f:
+        dset = h5py.h5d.create(f.id, b"x", h5py.h5t.STD_I32LE, h5py.h5s.create_simple(values.shape), plist)
+        for i, mask in enumerate(masks):
+            chunk = values[8 * i : 8 * i + 8].tobytes()
+            dset.write_direct_chunk((8 * i,), chunk if mask & 1 else zlib.compress(chunk), mask)
+    return values
+
+
+def test_a_filter_that_is_not_known_does_no_harm_where_no_chunk_went_through_it(tmp_path):
+    path = tmp_path / "x.h5"
+    values = behind_a_filter_of_nobodys(path, [2, 3, 2])
+    array = sq.open(path)["x"]
+    assert not array.unsupported and (array[...] == values).all()
+    behind_a_filter_of_nobodys(path, [2, 1, 2])
+    array = sq.open(path)["x"]
+    assert array.unsupported.startswith("filter 500")
+    with pytest.raises(sq.Error, match="array x: filter 500"):
+        array[...]
 
 
 # ---- threads, processes, damage --------------------------------------------------------------------------------------------------------

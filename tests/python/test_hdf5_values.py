@@ -3,6 +3,7 @@
 import ctypes
 import multiprocessing
 import random
+import shutil
 import warnings
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 import squall as sq
 from conftest import SHARED
-from hdf5_random import EDGES_UNFILTERED, Case, library, selections
+from hdf5_random import EDGES_UNFILTERED, Case, library, selections, set_fill_value
 
 EACH = 400
 FILES = sorted(p.name for p in (SHARED / "data" / "hdf5").glob("*")) if SHARED.is_dir() else []
@@ -62,6 +63,8 @@ def wanted_values(f, dset):
         return objects(np.asarray(values, object), lambda r: f[r].name if r else "")
     if dtype.hasobject:
         return None
+    if dtype.kind == "S":  # a scalar is bytes, without NULs at their end
+        values = values.astype(dtype)
     return values.astype(packed(values.dtype))
 
 
@@ -148,7 +151,8 @@ def check(number, path):
     case = Case(number)
     case.make(path)
     rng = random.Random(number)
-    with h5py.File(path) as f:
+    copy = shutil.copy(path, path.with_suffix(".copy"))
+    with h5py.File(copy, "r+") as f:  # to read texts that are fill values libhdf5 has to write
         group = sq.open(path)
         array, dset = group["x"], f["x"]
         what = f"{case}\n{array!r}"
@@ -268,7 +272,7 @@ def test_fill_values_of_array_types_whose_elements_differ(tmp_path, layout, dtyp
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     if layout == "chunked":
         plist.set_chunk((2, 3))
-    assert library().H5Pset_fill_value(ctypes.c_int64(plist.id), ctypes.c_int64(inner.id), fill.ctypes.data_as(ctypes.c_void_p)) == 0
+    set_fill_value(plist, inner, fill)
     with h5py.File(tmp_path / "x.h5", "w") as f:
         dset = h5py.Dataset(h5py.h5d.create(f.id, b"x", inner, h5py.h5s.create_simple((5, 7)), plist))
         if layout == "chunked":

@@ -56,7 +56,7 @@ static enum how how_of(const struct sq_hdf5_type *t)
     case SQ_HDF5_FLOAT:
         return !sq_hdf5_type_is_ieee(t) ? FLOAT : t->big_endian ? TURN : COPY;
     case SQ_HDF5_STRING:
-        return TEXT;
+        return t->padding == SQ_HDF5_NUL_PADDED ? COPY : TEXT;
     default:
         return COPY;
     }
@@ -279,7 +279,7 @@ static void put_integer(const struct sq_hdf5_move *m, const uint8_t *src, uint8_
         dst[i] = (uint8_t)value;
 }
 
-/* As numpy has texts: no padding but NULs, and nothing behind the first. */
+/* As numpy has texts: no padding but NULs. One that ends at the first may have anything behind it. */
 static void put_text(const struct sq_hdf5_move *m, const uint8_t *src, uint8_t *dst)
 {
     size_t length = strnlen((const char *)src, m->bytes);

@@ -7,4 +7,7 @@
 /* Turn each swap_bytes (2, 4 or 8) of the whole ones in size_bytes. dst may be src, else they do not overlap; neither need be aligned. */
 void sq_swap(void *dst, const void *src, size_t size_bytes, unsigned swap_bytes);
 
+/* The same past the processor's caches, for results larger than these; never in place. Other threads see it after sq_stream_copy_done. */
+void sq_swap_stream(void *dst, const void *src, size_t size_bytes, unsigned swap_bytes);
+
 #endif

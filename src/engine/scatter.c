@@ -140,14 +140,30 @@ SWAP_LINE(swap_line_2, uint16_t, __builtin_bswap16)
 SWAP_LINE(swap_line_4, uint32_t, __builtin_bswap32)
 SWAP_LINE(swap_line_8, uint64_t, __builtin_bswap64)
 
+#define SWAP_STREAM_LINE(name, T)                                                                                                          \
+    static void name(uint64_t count, size_t size_bytes, const uint8_t *src, int64_t src_stride, uint8_t *dst, int64_t dst_stride)          \
+    {                                                                                                                                      \
+        for (uint64_t i = 0; i < count; i++, src += src_stride, dst += dst_stride)                                                         \
+            sq_swap_stream(dst, src, size_bytes, sizeof(T));                                                                               \
+    }
+
+SWAP_STREAM_LINE(swap_stream_line_2, uint16_t)
+SWAP_STREAM_LINE(swap_stream_line_4, uint32_t)
+SWAP_STREAM_LINE(swap_stream_line_8, uint64_t)
+
 void sq_scatter_swap(unsigned rank, const uint64_t *count, size_t size_bytes, const void *src, const int64_t *src_strides, void *dst,
-                     const int64_t *dst_strides, unsigned swap_bytes)
+                     const int64_t *dst_strides, unsigned swap_bytes, enum sq_scatter_target target)
 {
     for (unsigned d = 0; d < rank; d++)
         if (count[d] == 0)
             return;
     const struct box b = merged(rank, count, size_bytes, src_strides, dst_strides);
-    copy_lines(&b, src, dst, swap_bytes == 2 ? swap_line_2 : swap_bytes == 4 ? swap_line_4 : swap_line_8);
+    if (target == SQ_SCATTER_BEYOND_CACHES && b.size_bytes >= STREAM_BYTES) {
+        copy_lines(&b, src, dst, swap_bytes == 2 ? swap_stream_line_2 : swap_bytes == 4 ? swap_stream_line_4 : swap_stream_line_8);
+        sq_stream_copy_done();
+    } else {
+        copy_lines(&b, src, dst, swap_bytes == 2 ? swap_line_2 : swap_bytes == 4 ? swap_line_4 : swap_line_8);
+    }
 }
 
 /* ---- fill ------------------------------------------------------------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ void sq_scatter_copy(unsigned rank, const uint64_t *count, size_t size_bytes, co
 
 /* The same, with the order of each swap_bytes (2, 4 or 8) bytes turned; size_bytes is a multiple of that. */
 void sq_scatter_swap(unsigned rank, const uint64_t *count, size_t size_bytes, const void *src, const int64_t *src_strides, void *dst,
-                     const int64_t *dst_strides, unsigned swap_bytes);
+                     const int64_t *dst_strides, unsigned swap_bytes, enum sq_scatter_target target);
 
 /* Fill count elements of size_bytes with the one at value. */
 void sq_scatter_fill(void *dst, size_t count, size_t size_bytes, const void *value);

@@ -76,7 +76,8 @@ static int write_run(const struct writing *w, struct sq_worker *worker, const st
     if (!turned)
         return sq_error_memory(err, bytes);
     if (a->swap_bytes)
-        sq_scatter_swap(rank, count, a->info.element_bytes, piece->from, w->strides + piece->d, turned, packed, a->swap_bytes);
+        sq_scatter_swap(rank, count, a->info.element_bytes, piece->from, w->strides + piece->d, turned, packed, a->swap_bytes,
+                        SQ_SCATTER_INTO_CACHES);
     else
         sq_scatter_copy(rank, count, a->info.element_bytes, piece->from, w->strides + piece->d, turned, packed, SQ_SCATTER_INTO_CACHES);
     return put(w, piece->at, turned, bytes, err);

@@ -174,6 +174,25 @@ def test_any_selection_of_large_variables_is_numpys(large):
     assert np.array_equal(transposed, values["map"])
 
 
+@pytest.mark.parametrize("dtype", ["i2", "f4", "f8"])
+def test_a_result_larger_than_the_caches_may_lie_anywhere_in_memory(dtype, tmp_path):
+    values = np.random.default_rng(2).integers(0, 256, 50 << 20, np.uint8).view(dtype).reshape(10, -1)
+    with netCDF4.Dataset(tmp_path / "a.nc", "w", format="NETCDF3_64BIT_OFFSET") as d:
+        d.createDimension("y", 10)
+        d.createDimension("x", values.shape[1])
+        d.set_auto_maskandscale(False)
+        d.createVariable("v", dtype, ("y", "x"))[...] = values
+    a = squall.open(tmp_path / "a.nc")["v"]
+    memory = np.empty((50 << 20) + 8192, np.uint8)
+    aligned = -memory.ctypes.data % 4096
+    for at in (1, 2, 4, 8, 12, 16, 24, 32, 64, 4088):
+        memory[:] = 0xA5
+        out = memory[aligned + at :][: values.nbytes]
+        a.read(out=out.view(dtype).reshape(values.shape))
+        assert np.array_equal(out, values.view(np.uint8).ravel()), at
+        assert memory[aligned + at - 1] == 0xA5 and memory[aligned + at + values.nbytes] == 0xA5
+
+
 def test_arrays_pickle_and_a_file_that_changed_is_an_error(large, tmp_path):
     path = tmp_path / "copy.nc"
     path.write_bytes(large[0].read_bytes())

@@ -364,7 +364,7 @@ static void any_box_is_copied_as_its_definition_says(void **state)
 
 static void check_swaps(void)
 {
-    uint8_t src[400], dst[402], expected[400];
+    uint8_t src[400], dst[408], expected[400];
     for (size_t i = 0; i < sizeof src; i++)
         src[i] = (uint8_t)(i * 7);
     for (unsigned width = 2; width <= 8; width *= 2)
@@ -377,6 +377,12 @@ static void check_swaps(void)
             assert_true(dst[0] == 0xa5 && dst[size + 1] == 0xa5);
             sq_swap(dst + 1, dst + 1, size, width);
             assert_memory_equal(dst + 1, src, size);
+            for (size_t at = 1; at < 8; at++) { /* where a line of the cache begins within elements, and between them */
+                memset(dst, 0xa5, sizeof dst);
+                sq_swap_stream(dst + at, src, size, width);
+                assert_memory_equal(dst + at, expected, size);
+                assert_true(dst[at - 1] == 0xa5 && dst[at + size] == 0xa5);
+            }
         }
 }
 

@@ -7,6 +7,7 @@ So finish() knows what nobody wrote, wherever the writers were.
 import bisect
 import contextlib
 import errno
+import fcntl
 import functools
 import glob
 import json
@@ -14,6 +15,7 @@ import math
 import operator
 import os
 import socket
+import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -214,22 +216,20 @@ def _netcdf4_lock(path):
 
 @contextlib.contextmanager
 def _process_lock(path):
+    """Dask's lock where this process has a client of a cluster, else one on a file beside."""
+    distributed = sys.modules.get("distributed")  # who has a client has imported it
     try:
-        from distributed import Lock, get_client
-
-        get_client()
-    except (ImportError, ValueError):
-        import fcntl
-
-        fd = os.open(path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+        client = distributed and distributed.get_client()
+    except ValueError:
+        client = None
+    if client:
+        with distributed.Lock(path):
             yield
-        finally:
-            os.close(fd)
-    else:
-        with Lock(path):
-            yield
+        return
+    fd = os.open(path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    with _closing(fd, path):
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
 
 
 @functools.lru_cache(maxsize=64)
@@ -264,11 +264,9 @@ def _record(file, name, region):
     path = f"{file.partial}.regions-{socket.gethostname()}-{os.getpid()}"
     line = f"\n{json.dumps({'variable': name, 'region': region})}\n".encode()
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
+    with _closing(fd, path):
         if os.write(fd, line) < len(line):
             raise OSError(errno.ENOSPC, "no room to note what has been written", path)
-    finally:
-        os.close(fd)
 
 
 def _lists(file):
@@ -489,13 +487,16 @@ class ManyFiles(Mapping):
     def finish(self):
         """Write fill values where nobody wrote, make all files durable, and give them their names. Nobody writes meanwhile.
 
-        Files that are finished stay as they are: a call that failed may be made again.
+        Files that are finished stay as they are: a call that failed may be made again, and several processes may call it.
         """
         for file in self._files:
-            if os.path.exists(file.partial):
-                self._finish(file)
-            elif not os.path.exists(file.path):
-                raise FileNotFoundError(f"{file.partial} is not there, nor is {file.path}")
+            with _finishing(file) as is_there:
+                if is_there:
+                    self._finish(file)
+                elif not os.path.exists(file.path):
+                    raise FileNotFoundError(f"{file.partial} is not there, nor is {file.path}")
+                for path in [*_lists(file), *glob.glob(glob.escape(file.partial) + ".lock")]:
+                    _unlink(path)
 
     def _finish(self, file):
         if self._format != "NETCDF4":  # which fills by itself
@@ -507,19 +508,45 @@ class ManyFiles(Mapping):
         _sync(file.partial)
         os.rename(file.partial, file.path)
         _sync(os.path.dirname(file.path))
-        for path in [*_lists(file), *glob.glob(glob.escape(file.partial) + ".lock")]:
-            os.unlink(path)
 
     def __repr__(self):
         return f"<squall.ManyFiles of {len(self._files)} files along {self._dim}: {', '.join(self._variables)}>"
 
 
-def _sync(path):
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+@contextlib.contextmanager
+def _finishing(file):
+    """Whether the file is still to be finished; nobody else finishes it meanwhile."""
     try:
-        os.fsync(fd)
+        fd = os.open(file.partial, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield False
+        return
+    with _closing(fd, file.partial):
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield os.path.exists(file.partial) and os.path.samestat(os.fstat(fd), os.stat(file.partial))
+
+
+@contextlib.contextmanager
+def _closing(fd, path):
+    """Errors that come of the descriptor name its file."""
+    try:
+        yield
+    except OSError as e:
+        e.filename = e.filename or path
+        raise
     finally:
         os.close(fd)
+
+
+def _sync(path):
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    with _closing(fd, path):
+        os.fsync(fd)
+
+
+def _unlink(path):
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def create_many(template, paths, dim, *, format="NETCDF3_64BIT_DATA", unlimited_dims=None, overwrite=False):
@@ -574,5 +601,4 @@ def _clear(files, overwrite):
                 raise FileExistsError(f"{path} {what}; overwrite=True replaces it")
     for file in files:
         for path in (file.partial, *_lists(file)):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+            _unlink(path)

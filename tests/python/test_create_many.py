@@ -1,7 +1,9 @@
 """squall.create_many: many files behind one target, written by threads, processes and dask; read back by netCDF4 and xarray."""
 
+import contextlib
 import json
 import multiprocessing
+import os
 import pickle
 import random
 import signal
@@ -187,6 +189,75 @@ def test_dask_stores_into_it_without_a_lock(scheduler, tmp_path):
         target["mask"][...] = 0
         assert target.missing() == {}
     assert np.array_equal(np.concatenate([squall.open(p)["t2m"][...] for p in names(tmp_path, 3)]), values)
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_workers_of_a_cluster_store_many_regions_of_one_file(format, client, tmp_path):
+    da = pytest.importorskip("dask.array")
+    values = np.arange(240.0, dtype="f4").reshape(12, 4, 5)
+    with squall.create_many(template(), names(tmp_path, 1), dim="time", format=format) as target:
+        client.compute(da.store(da.from_array(values, chunks=(1, 2, 3)), target["t2m"], lock=False, compute=False)).result()
+        target["flag"][...], target["mask"][...] = 3, 4
+        writers = {p.name.rsplit("-", 1)[1] for p in tmp_path.glob("*.regions-*")}
+        assert len(writers) == 3 and target.missing() == {}
+    assert [p.name for p in tmp_path.iterdir()] == ["f00.nc"]
+    with netCDF4.Dataset(names(tmp_path, 1)[0]) as d:
+        assert np.array_equal(d["t2m"][...], values) and (d["flag"][...] == 3).all() and (d["mask"][...] == 4).all()
+
+
+def _die_once(block, marker, block_info=None):
+    """In the midst of it all, the worker of one block is killed, with what it holds."""
+    if block_info[0]["chunk-location"] == (5, 1, 0):
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+            os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+def test_a_worker_that_is_killed_leaves_nothing_out(client, tmp_path):
+    da = pytest.importorskip("dask.array")
+    values = np.arange(240.0, dtype="f4").reshape(12, 4, 5)
+    (tmp_path / "out").mkdir()
+    blocks = da.from_array(values, chunks=(1, 2, 3)).map_blocks(_die_once, str(tmp_path / "marker"), dtype="f4", meta=values[:0])
+    with squall.create_many(template(), names(tmp_path / "out", 3), dim="time") as target:
+        client.compute(da.store(blocks, target["t2m"], lock=False, compute=False)).result()
+        assert all("t2m" not in boxes for boxes in target.missing().values())
+    assert (tmp_path / "marker").exists()
+    assert np.array_equal(np.concatenate([netCDF4.Dataset(p)["t2m"][...] for p in names(tmp_path / "out", 3)]), values)
+
+
+def _finish(packed, barrier):
+    target = pickle.loads(packed)
+    barrier.wait()
+    target.finish()
+
+
+def test_several_processes_finish_at_once(tmp_path):
+    values = np.arange(240.0, dtype="f4").reshape(12, 4, 5)
+    for k in range(3):
+        paths = names(tmp_path, 12)
+        target = squall.create_many(template(), paths, dim="time", overwrite=True)
+        target["t2m"][::2] = values[::2]
+        barrier = SPAWN.Barrier(3)
+        processes = [SPAWN.Process(target=_finish, args=(pickle.dumps(target), barrier)) for _ in range(3)]
+        for p in processes:
+            p.start()
+        for p in processes:
+            p.join()
+        assert [p.exitcode for p in processes] == [0, 0, 0], k
+        assert sorted(tmp_path.iterdir()) == paths
+        found = np.concatenate([squall.open(p)["t2m"][...] for p in paths])
+        assert np.array_equal(found[::2], values[::2]) and np.isnan(found[1::2]).all()
 
 
 def test_any_assignment_is_numpys(tmp_path):

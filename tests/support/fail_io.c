@@ -22,13 +22,25 @@ static const char *unreadable;
 static long fault_at;
 static int fault_errno; /* 0: kill */
 
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void squall_fault_begin(const char *order);
+
+/* Count from 1 again: for a process that forks one for each call that is to fail. */
+void squall_fault_begin(const char *order)
+{
+    char action[16] = "";
+    calls = 0;
+    if (sscanf(order, "%ld:%15s", &fault_at, action) == 2)
+        fault_errno = !strcmp(action, "ENOSPC") ? ENOSPC : !strcmp(action, "EIO") ? EIO : 0;
+}
+
 __attribute__((constructor)) static void read_orders(void)
 {
     const char *order = getenv("SQUALL_FAULT");
-    char action[16] = "";
     unreadable = getenv("SQUALL_FAULT_READ");
-    if (order && sscanf(order, "%ld:%15s", &fault_at, action) == 2)
-        fault_errno = !strcmp(action, "ENOSPC") ? ENOSPC : !strcmp(action, "EIO") ? EIO : 0;
+    if (order)
+        squall_fault_begin(order);
 }
 
 __attribute__((destructor)) static void write_count(void)
@@ -62,11 +74,19 @@ static int fails(void)
         real(__VA_ARGS__);                                                                                                                 \
     })
 
-#define EXPORT __attribute__((visibility("default")))
-
 EXPORT ssize_t write(int fd, const void *bytes, size_t count)
 {
     return fd > 2 && fails() ? -1 : REAL(write, fd, bytes, count);
+}
+
+EXPORT ssize_t pwrite64(int fd, const void *bytes, size_t count, off_t offset)
+{
+    return fails() ? -1 : REAL(pwrite64, fd, bytes, count, offset);
+}
+
+EXPORT int ftruncate64(int fd, off_t size_bytes)
+{
+    return fails() ? -1 : REAL(ftruncate64, fd, size_bytes);
 }
 
 /* Is it that file, and does the read reach the bad bytes? */

@@ -60,9 +60,12 @@ static bool says_longitude(const char *attributes, const char *dim, const char *
     return (is_one_of(dim, NAMES, COUNT(NAMES)) || !strcmp(standard_name, "longitude")) && is_one_of(units, DEGREES, COUNT(DEGREES));
 }
 
-static int read_numbers(squall_array *a, struct coordinate *c, struct squall_error *err)
+/* c->length of them, every step-th. */
+static int read_numbers(squall_array *a, uint64_t step, struct coordinate *c, struct squall_error *err)
 {
     struct squall_selection all = squall_selection_all(a);
+    all.count[0] = c->length;
+    all.step[0] = step;
     const struct squall_array_info info = squall_array_info(a);
     const bool counts_time = info.type == SQUALL_DATETIME64 || info.type == SQUALL_TIMEDELTA64;
     const double unit_s = counts_time ? element_unit_s(&info) : 1;
@@ -149,9 +152,12 @@ squall_array *coordinate_array(const squall_dataset *ds, const char *of, const c
     return found;
 }
 
-int coordinate_read(squall_dataset *ds, const char *of, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err)
+/* ends: the first and the last element only. */
+static int read_labels(squall_dataset *ds, const char *of, const char *dim, uint64_t length, bool ends, struct coordinate *ret,
+                       struct squall_error *err)
 {
-    struct coordinate c = {.length = length};
+    struct coordinate c = {.length = ends && length > 1 ? 2 : length};
+    const uint64_t step = ends && length > 1 ? length - 1 : 1;
     squall_array *a = coordinate_array(ds, of, dim, length);
     *ret = (struct coordinate){0};
     if (!a)
@@ -160,12 +166,13 @@ int coordinate_read(squall_dataset *ds, const char *of, const char *dim, uint64_
     attribute_text(info.attributes, "units", c.units, sizeof c.units); /* one that is cut is none that a rule here knows */
     attribute_text(info.attributes, "calendar", c.calendar, sizeof c.calendar);
     c.kind = kind_of(&info, &c);
+    c.is_single = info.type == SQUALL_FLOAT32;
     c.is_longitude = c.kind == COORDINATE_NUMBER && says_longitude(info.attributes, dim, c.units);
-    if (c.kind == COORDINATE_NONE)
+    if (c.kind == COORDINATE_NONE || (ends && c.kind == COORDINATE_TEXT))
         return 0;
     int status = info.type == SQUALL_STRING  ? read_texts(a, &c, err)
                  : c.kind == COORDINATE_TEXT ? read_fixed_texts(a, &c, err)
-                                             : read_numbers(a, &c, err);
+                                             : read_numbers(a, step, &c, err);
     if (status) {
         if (status == SQUALL_ENOMEM && !err->message[0])
             *err = (struct squall_error){SQUALL_ENOMEM, 0, "out of memory"};
@@ -174,6 +181,17 @@ int coordinate_read(squall_dataset *ds, const char *of, const char *dim, uint64_
     }
     *ret = c;
     return 0;
+}
+
+int coordinate_read(squall_dataset *ds, const char *of, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err)
+{
+    return read_labels(ds, of, dim, length, false, ret, err);
+}
+
+int coordinate_read_ends(squall_dataset *ds, const char *of, const char *dim, uint64_t length, struct coordinate *ret,
+                         struct squall_error *err)
+{
+    return read_labels(ds, of, dim, length, true, ret, err);
 }
 
 void coordinate_done(struct coordinate *c)
@@ -288,17 +306,16 @@ bool coordinate_find(const struct coordinate *c, const char *dim, const char *te
     return true;
 }
 
-/* In the greatest unit of which it is a whole number; days only where they are the array's own. */
-static const char *span_text(const struct coordinate *c, double number, char buffer[SHORT_TEXT_BYTES])
+/* In the greatest unit of which it is a whole number; days only where they are wanted. */
+static const char *span_text(double seconds, bool in_days, char buffer[SHORT_TEXT_BYTES])
 {
     static const struct {
         char letter;
         double seconds;
     } UNITS[] = {{'d', 86400}, {'h', 3600}, {'m', 60}};
-    double seconds = number * c->unit_s;
     char text[SHORT_TEXT_BYTES];
-    for (size_t i = 0; i < COUNT(UNITS); i++)
-        if ((UNITS[i].seconds < 86400 || c->unit_s == 86400) && fmod(seconds, UNITS[i].seconds) == 0) {
+    for (size_t i = in_days ? 0 : 1; i < COUNT(UNITS); i++)
+        if (fmod(seconds, UNITS[i].seconds) == 0) {
             snprintf(buffer, SHORT_TEXT_BYTES, "%s%c", number_text(seconds / UNITS[i].seconds, text), UNITS[i].letter);
             return buffer;
         }
@@ -317,8 +334,44 @@ const char *coordinate_label(const struct coordinate *c, uint64_t index, char bu
         return squall_date_of_count(c->units, c->calendar, c->numbers[index], buffer, NULL) ? number_text(c->numbers[index], buffer)
                                                                                             : buffer;
     case COORDINATE_SPAN:
-        return span_text(c, c->numbers[index], buffer);
+        return span_text(c->numbers[index] * c->unit_s, c->unit_s == 86400, buffer);
     default:
-        return number_text(c->numbers[index], buffer);
+        return c->is_single ? single_text((float)c->numbers[index], buffer) : number_text(c->numbers[index], buffer);
     }
+}
+
+double even_spacing(const double *values, uint64_t count)
+{
+    char text[32];
+    if (count < 2)
+        return (double)NAN;
+    double spacing = (values[count - 1] - values[0]) / (double)(count - 1);
+    for (uint64_t i = 0; i < count; i++)
+        if (!(fabs(values[i] - (values[0] + (double)i * spacing)) <= 1e-4 * fabs(spacing)))
+            return (double)NAN;
+    snprintf(text, sizeof text, "%.12g", spacing);
+    return strtod(text, NULL);
+}
+
+/* One unit of a time. */
+static double unit_seconds(const struct coordinate *c)
+{
+    double first, second;
+    if (squall_count_of_date(c->units, c->calendar, "2000-01-01", &first, NULL) ||
+        squall_count_of_date(c->units, c->calendar, "2000-01-02", &second, NULL))
+        return (double)NAN;
+    return 86400 / (second - first);
+}
+
+const char *coordinate_spacing(const struct coordinate *c, char buffer[SHORT_TEXT_BYTES])
+{
+    const double spacing = even_spacing(c->numbers, c->length);
+    buffer[0] = 0;
+    if (isnan(spacing))
+        return buffer;
+    if (c->kind == COORDINATE_TIME)
+        return span_text(spacing * unit_seconds(c), true, buffer);
+    if (c->kind == COORDINATE_SPAN)
+        return span_text(spacing * c->unit_s, c->unit_s == 86400, buffer);
+    return c->is_single ? single_text((float)spacing, buffer) : number_text(spacing, buffer);
 }

@@ -27,6 +27,7 @@ struct coordinate {
     double unit_s;                      /* of a span */
     char units[COORDINATE_UNITS_BYTES]; /* "" where the array has none */
     char calendar[COORDINATE_UNITS_BYTES];
+    bool is_single;    /* the numbers are float32 */
     bool is_longitude; /* numbers that 360 apart mean the same */
 };
 
@@ -35,6 +36,9 @@ struct coordinate {
  * nearest group above. An array that is there and cannot be read is an error. *ret: coordinate_done.
  */
 int coordinate_read(squall_dataset *ds, const char *of, const char *dim, uint64_t length, struct coordinate *ret, struct squall_error *err);
+/* Of the elements only the first and the last, of a length of 2; texts are none. */
+int coordinate_read_ends(squall_dataset *ds, const char *of, const char *dim, uint64_t length, struct coordinate *ret,
+                         struct squall_error *err);
 /* The array that coordinate_read takes. NULL: there is none. */
 squall_array *coordinate_array(const squall_dataset *ds, const char *of, const char *dim, uint64_t length);
 void coordinate_done(struct coordinate *c);
@@ -50,5 +54,10 @@ const char *coordinate_label(const struct coordinate *c, uint64_t index, char bu
 
 /* Do numbers of these units count time since a moment (CF's "hours since …")? */
 bool is_time(const char *units, const char *calendar);
+
+/* The difference of neighbours, in twelve digits; NaN where it is not the same all along. */
+double even_spacing(const double *values, uint64_t count);
+/* The same of numbers, spans and times as a text: "2.5", "6h", "1d"; "" where it is not the same. */
+const char *coordinate_spacing(const struct coordinate *c, char buffer[SHORT_TEXT_BYTES]);
 
 #endif

@@ -35,12 +35,7 @@ static float bfloat_to_float(uint16_t half)
 static void print_float(FILE *out, float value)
 {
     char text[SHORT_TEXT_BYTES];
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value)
-            break;
-    }
-    fputs(isnan(value) ? "nan" : text, out);
+    fputs(isnan(value) ? "nan" : single_text(value, text), out);
 }
 
 static void print_double(FILE *out, double value)

@@ -47,7 +47,7 @@ static void print_label(FILE *out, const struct block *b, unsigned d, uint64_t i
     }
     const char *label = coordinate_label(c, place, text);
     if (json && c->kind == COORDINATE_NUMBER)
-        print_json_double(out, c->numbers[place]);
+        fputs(isfinite(c->numbers[place]) ? label : "null", out);
     else if (json)
         print_json_string(out, label);
     else

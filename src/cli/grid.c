@@ -2,6 +2,7 @@
 #include "grid.h"
 
 #include "attributes.h"
+#include "coordinate.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,20 +20,6 @@ static int read_some(squall_array *a, uint64_t start, uint64_t count, double *ds
     box.start[0] = start;
     box.count[0] = count;
     return squall_array_read(a, &box, dst, NULL, err);
-}
-
-/* The difference of neighbours, in twelve digits; NaN where it is not the same all along. */
-static double even_spacing(const double *values, uint64_t count)
-{
-    char text[32];
-    if (count < 2)
-        return (double)NAN;
-    double spacing = (values[count - 1] - values[0]) / (double)(count - 1);
-    for (uint64_t i = 0; i < count; i++)
-        if (!(fabs(values[i] - (values[0] + (double)i * spacing)) <= 1e-4 * fabs(spacing)))
-            return (double)NAN;
-    snprintf(text, sizeof text, "%.12g", spacing);
-    return strtod(text, NULL);
 }
 
 /* Along a line all values are read, of points the first and the last. */

@@ -1,6 +1,7 @@
 /* squall info: the structure of a dataset, in the shape that users of ncdump and xarray know. */
 #include "attributes.h"
 #include "commands.h"
+#include "dimensions.h"
 #include "grid.h"
 #include "open.h"
 #include "output.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH_MOST = 60 };
+enum { NAME_WIDTH_MOST = 60, NAME_COLUMNS = 30, TYPE_COLUMNS_MOST = 40, NAME_BYTES = 4096 };
 
 /* 0 where the elements' size is not known: a type that is only listed. */
 static uint64_t array_bytes(const struct squall_array_info *info)
@@ -21,29 +22,40 @@ static uint64_t array_bytes(const struct squall_array_info *info)
     return bytes;
 }
 
-static bool is_coordinate(const struct squall_array_info *info)
+/* Without its group. */
+static const char *base_name(const char *name)
 {
-    return info->rank == 1 && !strcmp(info->name, info->dims[0]);
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
 }
 
-/* Dimensions in the order in which arrays name them first. */
-static void print_dimensions(const squall_dataset *ds, size_t count)
+static bool is_coordinate(const struct squall_array_info *info)
 {
-    const char *seen[256];
-    size_t seen_count = 0;
-    puts("dimensions:");
-    for (size_t i = 0; i < count; i++) {
-        struct squall_array_info info = squall_array_info(squall_dataset_array_at(ds, i));
-        for (unsigned d = 0; d < info.rank; d++) {
-            size_t k = 0;
-            while (k < seen_count && strcmp(seen[k], info.dims[d]))
-                k++;
-            if (k < seen_count || seen_count == sizeof seen / sizeof *seen || !info.dims[d][0])
-                continue;
-            seen[seen_count++] = info.dims[d];
-            printf("  %-28s %" PRIu64 "\n", info.dims[d], info.shape[d]);
-        }
+    return info->rank == 1 && !strcmp(base_name(info->name), info->dims[0]);
+}
+
+/* A coordinate's first or last label; of numbers ten digits say enough. */
+static void print_end(const struct dimension *d, const char *label)
+{
+    if (d->is_quoted)
+        fputs(label, stdout);
+    else
+        printf("%.10g", strtod(label, NULL));
+}
+
+static void print_dimension(const struct dimension *d)
+{
+    const int name = printf("  %.*s%s", d->group_length, d->array, d->name);
+    printf("%*s %" PRIu64, name < NAME_COLUMNS ? NAME_COLUMNS - name : 0, "", d->length);
+    if (d->first[0]) {
+        fputs("  ", stdout);
+        print_end(d, d->first);
+        fputs(d->length > 1 ? " to " : "", stdout);
+        if (d->length > 1)
+            print_end(d, d->last);
+        printf("%s%s%s%s", d->spacing[0] ? " by " : "", d->spacing, d->units[0] ? " " : "", d->units);
     }
+    putchar('\n');
 }
 
 static void print_lengths(const struct squall_array_info *info, const uint64_t *lengths, bool named)
@@ -54,10 +66,20 @@ static void print_lengths(const struct squall_array_info *info, const uint64_t *
     fputc(')', stdout);
 }
 
+/* Those of structures are long; -v has them whole. */
+static void print_type(const char *type, bool verbose)
+{
+    if (verbose || strlen(type) <= TYPE_COLUMNS_MOST)
+        printf(" %-8s ", type);
+    else
+        printf(" %.*s... ", TYPE_COLUMNS_MOST - 3, type);
+}
+
 static void print_array(const struct squall_array_info *info, int name_width, bool verbose)
 {
     char size[SHORT_TEXT_BYTES];
-    printf("%s %-*s %-8s ", is_coordinate(info) ? "*" : " ", name_width, info->name, info->type_name);
+    printf("%s %-*s", is_coordinate(info) ? "*" : " ", name_width, base_name(info->name));
+    print_type(info->type_name, verbose);
     print_lengths(info, info->shape, true);
     fputs("  chunks ", stdout);
     print_lengths(info, info->chunks, false);
@@ -70,7 +92,9 @@ static void print_array(const struct squall_array_info *info, int name_width, bo
         printf("      not readable: %s\n", info->unsupported);
     if (verbose) {
         printf("      fill value %s\n", info->fill_value);
-        attributes_print(info->attributes, info->name, 6);
+        if (info->enum_names)
+            printf("      names %s\n", info->enum_names);
+        attributes_print(info->attributes, base_name(info->name), 6);
     }
 }
 
@@ -92,37 +116,123 @@ static void print_grid(const struct grid *g)
     }
 }
 
-static void print_text(const squall_dataset *ds, const struct grid_list *grids, const char *path, bool verbose)
+/* ---- groups ----------------------------------------------------------------------------------------------------------------------- */
+
+/* An array, or a group that says something of itself, in the group that it is listed under. */
+struct member {
+    const char *group; /* the first group_length bytes are its path */
+    size_t group_length;
+    bool is_group;
+    size_t index; /* among the dataset's arrays, or groups */
+};
+
+/* Groups by name, a group before those within it; in it its own attributes last. */
+static int by_group(const void *a, const void *b)
 {
-    struct squall_dataset_info info = squall_dataset_info(ds);
+    const struct member *x = a, *y = b;
+    const size_t shorter = x->group_length < y->group_length ? x->group_length : y->group_length;
+    for (size_t i = 0; i < shorter; i++)
+        if (x->group[i] != y->group[i]) {
+            const unsigned char p = (unsigned char)x->group[i], q = (unsigned char)y->group[i];
+            return p == '/' ? -1 : q == '/' ? 1 : p < q ? -1 : 1;
+        }
+    if (x->group_length != y->group_length)
+        return x->group_length < y->group_length ? -1 : 1;
+    if (x->is_group != y->is_group)
+        return x->is_group ? 1 : -1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* *ret_count of them; NULL: out of memory. */
+static struct member *members_by_group(const squall_dataset *ds, size_t *ret_count)
+{
+    const struct squall_dataset_info info = squall_dataset_info(ds);
+    struct member *members = calloc(info.array_count + info.group_count + 1, sizeof *members);
+    size_t count = 0;
+    for (size_t i = 0; members && i < info.array_count; i++) {
+        const char *name = squall_array_info(squall_dataset_array_at(ds, i)).name, *base = base_name(name);
+        members[count++] = (struct member){name, base > name ? (size_t)(base - name) - 1 : 0, false, i};
+    }
+    for (size_t i = 0; members && i < info.group_count; i++) {
+        const char *name = squall_dataset_group(ds, i).name;
+        members[count++] = (struct member){name, strlen(name), true, i};
+    }
+    if (members)
+        qsort(members, count, sizeof *members, by_group);
+    *ret_count = count;
+    return members;
+}
+
+static bool is_of_group(const struct member *m, const struct member *first)
+{
+    return m->group_length == first->group_length && !memcmp(m->group, first->group, first->group_length);
+}
+
+/* The members of one group, from the first; returns how many. */
+static size_t print_members(const squall_dataset *ds, const struct member *members, size_t count, bool verbose)
+{
+    size_t width = 0, here = 0;
+    for (; here < count && is_of_group(&members[here], members); here++) {
+        const size_t length =
+            members[here].is_group ? 0 : strlen(base_name(squall_array_info(squall_dataset_array_at(ds, members[here].index)).name));
+        width = length > width ? length : width;
+    }
+    for (size_t i = 0; i < here; i++)
+        if (members[i].is_group) {
+            const struct squall_group_info group = squall_dataset_group(ds, members[i].index);
+            attributes_print(group.attributes, group.name, 2);
+        } else {
+            const struct squall_array_info info = squall_array_info(squall_dataset_array_at(ds, members[i].index));
+            print_array(&info, width < NAME_WIDTH_MOST ? (int)width : NAME_WIDTH_MOST, verbose);
+        }
+    return here;
+}
+
+static void print_summary(const squall_dataset *ds, const char *path)
+{
+    const struct squall_dataset_info info = squall_dataset_info(ds);
     uint64_t bytes = 0;
-    size_t width = 0;
     char size[SHORT_TEXT_BYTES];
     for (size_t i = 0; i < info.array_count; i++) {
-        struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
+        const struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
         bytes += array_bytes(&a);
-        width = strlen(a.name) > width ? strlen(a.name) : width;
     }
-    printf("%s: %s, %zu array%s, %s in memory\n", path, info.format, info.array_count, info.array_count == 1 ? "" : "s",
-           size_text(bytes, size));
-    if (info.array_count > 0) {
-        print_dimensions(ds, info.array_count);
+    printf("%s: %s, %zu array%s, ", path, info.format, info.array_count, info.array_count == 1 ? "" : "s");
+    if (info.group_count > 0)
+        printf("%zu group%s, ", info.group_count, info.group_count == 1 ? "" : "s");
+    printf("%s in memory\n", size_text(bytes, size));
+}
+
+static bool print_text(const squall_dataset *ds, const struct grid_list *grids, const struct dimension_list *dimensions, const char *path,
+                       bool verbose)
+{
+    size_t count;
+    struct member *members = members_by_group(ds, &count);
+    if (!members)
+        return complain("squall: out of memory");
+    print_summary(ds, path);
+    fputs(dimensions->count ? "dimensions:\n" : "", stdout);
+    for (size_t i = 0; i < dimensions->count; i++)
+        print_dimension(&dimensions->dimensions[i]);
+    size_t at = 0;
+    if (count > 0 && members[0].group_length == 0) {
         puts("arrays (* coordinate of its dimension):");
-    }
-    for (size_t i = 0; i < info.array_count; i++) {
-        struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
-        print_array(&a, width < NAME_WIDTH_MOST ? (int)width : NAME_WIDTH_MOST, verbose);
+        at = print_members(ds, members, count, verbose);
     }
     for (size_t i = 0; i < grids->count; i++)
         print_grid(&grids->grids[i]);
-    puts("attributes:");
-    attributes_print(info.attributes, "", 2);
-    for (size_t i = 0; i < info.group_count; i++) {
-        struct squall_group_info group = squall_dataset_group(ds, i);
-        printf("group %s\n", group.name);
-        attributes_print(group.attributes, group.name, 2);
+    if (attribute_next(&(const char *){squall_dataset_info(ds).attributes}, &(struct attribute){0}))
+        puts("attributes:");
+    attributes_print(squall_dataset_info(ds).attributes, "", 2);
+    while (at < count) {
+        printf("group %.*s\n", (int)members[at].group_length, members[at].group);
+        at += print_members(ds, members + at, count - at, verbose);
     }
+    free(members);
+    return true;
 }
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------------- */
 
 static void print_json_lengths(const char *key, const struct squall_array_info *info, const uint64_t *lengths)
 {
@@ -167,6 +277,8 @@ static void print_json_array(const struct squall_array_info *info)
     print_fill_value(info);
     fputs(", \"attributes\": ", stdout);
     print_strict_json(info->attributes);
+    if (info->enum_names)
+        printf(", \"enum_names\": %s", info->enum_names);
     fputs(", \"unsupported\": ", stdout);
     print_json_string(stdout, info->unsupported);
     fputc('}', stdout);
@@ -204,14 +316,42 @@ static void print_json_grid(const struct grid *g)
     fputs("]}", stdout);
 }
 
-static void print_json(const squall_dataset *ds, const struct grid_list *grids, const char *path)
+static void print_json_end(const char *key, const char *text, bool quoted)
+{
+    printf(", \"%s\": ", key);
+    if (quoted || !text[0])
+        print_json_string(stdout, text[0] ? text : NULL);
+    else
+        fputs(text, stdout);
+}
+
+static void print_json_dimension(const struct dimension *d)
+{
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%.*s%s", d->group_length, d->array, d->name);
+    fputs("  {\"name\": ", stdout);
+    print_json_string(stdout, name);
+    printf(", \"length\": %" PRIu64, d->length);
+    print_json_end("first", d->first, d->is_quoted);
+    print_json_end("last", d->last, d->is_quoted);
+    print_json_end("spacing", d->spacing, true);
+    print_json_end("units", d->units, true);
+    putchar('}');
+}
+
+static void print_json(const squall_dataset *ds, const struct grid_list *grids, const struct dimension_list *dimensions, const char *path)
 {
     struct squall_dataset_info info = squall_dataset_info(ds);
     fputs("{\"path\": ", stdout);
     print_json_string(stdout, path);
     printf(", \"format\": \"%s\", \"attributes\": ", info.format);
     print_strict_json(info.attributes);
-    fputs(",\n \"arrays\": [\n", stdout);
+    fputs(",\n \"dimensions\": [\n", stdout);
+    for (size_t i = 0; i < dimensions->count; i++) {
+        print_json_dimension(&dimensions->dimensions[i]);
+        puts(i + 1 < dimensions->count ? "," : "");
+    }
+    fputs(" ],\n \"arrays\": [\n", stdout);
     for (size_t i = 0; i < info.array_count; i++) {
         struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
         print_json_array(&a);
@@ -236,11 +376,33 @@ static void print_json(const squall_dataset *ds, const struct grid_list *grids, 
         fputs(i ? ", " : "", stdout);
         print_json_string(stdout, squall_dataset_problem(ds, i));
     }
-    if (grids->problem.message[0]) {
-        fputs(info.problem_count ? ", " : "", stdout);
-        print_json_string(stdout, grids->problem.message);
-    }
+    const char *const more[] = {grids->problem.message, dimensions->problem.message};
+    bool first = info.problem_count == 0;
+    for (size_t i = 0; i < 2; i++)
+        if (more[i][0]) {
+            fputs(first ? "" : ", ", stdout);
+            print_json_string(stdout, more[i]);
+            first = false;
+        }
     puts("]}");
+}
+
+/* The exit code. */
+static int print_dataset(const struct arguments *a, const squall_dataset *ds, const struct grid_list *grids,
+                         const struct dimension_list *dimensions)
+{
+    const char *const more[] = {grids->problem.message, dimensions->problem.message};
+    const size_t problems = squall_dataset_info(ds).problem_count;
+    if (a->json)
+        print_json(ds, grids, dimensions, a->positional.items[0]);
+    else if (!print_text(ds, grids, dimensions, a->positional.items[0], a->verbose))
+        return EXIT_FAILED;
+    for (size_t i = 0; i < problems && !a->json; i++)
+        warn_line("%s", squall_dataset_problem(ds, i));
+    for (size_t i = 0; i < 2 && !a->json; i++)
+        if (more[i][0])
+            warn_line("%s", more[i]);
+    return problems || more[0][0] || more[1][0] ? EXIT_INPUTS : EXIT_DONE;
 }
 
 int run_info(const struct arguments *a)
@@ -250,22 +412,15 @@ int run_info(const struct arguments *a)
     squall_context *ctx = context_new(a);
     if (!ctx)
         return EXIT_FAILED;
-    int code = EXIT_DONE;
     struct grid_list grids = {0};
-    if (dataset_open(ctx, a, a->positional.items, 1, &ds, &err) || grid_list_make(ds, &grids, &err)) {
-        code = fail_with(&err);
-    } else {
-        if (a->json)
-            print_json(ds, &grids, a->positional.items[0]);
-        else
-            print_text(ds, &grids, a->positional.items[0], a->verbose);
-        size_t problems = squall_dataset_info(ds).problem_count;
-        for (size_t i = 0; i < problems && !a->json; i++)
-            warn_line("%s", squall_dataset_problem(ds, i));
-        if (grids.problem.message[0] && !a->json)
-            warn_line("%s", grids.problem.message);
-        code = problems || grids.problem.message[0] ? EXIT_INPUTS : EXIT_DONE;
-    }
+    struct dimension_list dimensions = {0};
+    int status = dataset_open(ctx, a, a->positional.items, 1, &ds, &err);
+    if (!status)
+        status = grid_list_make(ds, &grids, &err);
+    if (!status)
+        status = dimension_list_make(ds, &grids, &dimensions, &err);
+    const int code = status ? fail_with(&err) : print_dataset(a, ds, &grids, &dimensions);
+    dimension_list_done(&dimensions);
     grid_list_done(&grids);
     squall_dataset_close(ds);
     squall_context_free(ctx);

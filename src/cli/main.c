@@ -10,12 +10,13 @@ enum { ANY_NUMBER = 1 << 30 };
 
 const struct command commands[] = {
     {"info", "PATH", 1, 1, "what a file or store is: dimensions, variables, grid, attributes",
-     "Opens a Zarr store (also in a zip file), an HDF5, NetCDF or GRIB file, or a folder of GRIB files as one\n"
-     "dataset, and prints its structure; of the data only coordinates are read. A grid (of GRIB, or\n"
-     "of a store made of it): its type, rows x columns, its CRS where that is known;\n"
-     "each axis: first and last coordinate, and their spacing where it is even. With\n"
-     "-v each array's fill value and attributes, too. Long attributes are cut; --json\n"
-     "has them whole.",
+     "Opens a Zarr store (also in a zip file), an HDF5, NetCDF or GRIB file, a folder of GRIB files, or a\n"
+     "pattern in quotes ('era5/*.nc') as one dataset, and prints its structure; of the data only\n"
+     "coordinates are read. A dimension: its length, first and last coordinate (dates for times), and\n"
+     "their spacing where it is even. A grid (of GRIB, or of a store made of it): its type,\n"
+     "rows x columns, its CRS where that is known, its axes. Groups follow, each with its arrays and\n"
+     "attributes. With -v each array's fill value and attributes, too, and long types whole. Long\n"
+     "attributes are cut; --json has them whole.",
      NAMES("concat-dim", "drift"), run_info},
     {"ls", "PATH...", 1, ANY_NUMBER, "a line per array, or per GRIB field",
      "Lists the fields of GRIB files, or the arrays of Zarr stores, HDF5 and NetCDF files. A\n"

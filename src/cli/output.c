@@ -82,6 +82,16 @@ const char *number_text(double value, char buffer[SHORT_TEXT_BYTES])
     return buffer;
 }
 
+const char *single_text(float value, char buffer[SHORT_TEXT_BYTES])
+{
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(buffer, SHORT_TEXT_BYTES, "%.*g", digits, (double)value);
+        if (strtof(buffer, NULL) == value)
+            break;
+    }
+    return buffer;
+}
+
 void print_json_double(FILE *out, double value)
 {
     char text[SHORT_TEXT_BYTES];

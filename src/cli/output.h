@@ -36,7 +36,8 @@ enum { SHORT_TEXT_BYTES = 64 };
 const char *size_text(uint64_t bytes, char buffer[SHORT_TEXT_BYTES]);      /* "163.2 MiB" */
 const char *time_text(int64_t seconds, char buffer[SHORT_TEXT_BYTES]);     /* since 1970: "2022-01-01T06:00:00" */
 const char *duration_text(int64_t seconds, char buffer[SHORT_TEXT_BYTES]); /* hours, or "90m", "45s" */
-const char *number_text(double value, char buffer[SHORT_TEXT_BYTES]);      /* shortest that reads back; "nan" */
+const char *single_text(float value, char buffer[SHORT_TEXT_BYTES]);
+const char *number_text(double value, char buffer[SHORT_TEXT_BYTES]); /* shortest that reads back; "nan" */
 
 /* A context from the common options, which a signal (SIGINT, SIGTERM) cancels. Fails with a message: NULL. */
 squall_context *context_new(const struct arguments *a);

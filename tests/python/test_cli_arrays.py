@@ -296,3 +296,92 @@ def test_structures_of_zarr_are_shown_in_either_order_of_bytes(squall, tmp_path)
     zarr.create_array(tmp_path / "s.zarr", data=values, zarr_format=2, fill_value=None)
     rows = json.loads(squall("get", "--json", tmp_path / "s.zarr", "s.zarr").out)
     assert [row["value"] for row in rows] == plain(values)
+
+
+def info_lines(squall, path, *options):
+    return [" ".join(line.split()) for line in squall("info", path, *options).out.splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["NETCDF4", "NETCDF3_64BIT_OFFSET"])
+def test_info_tells_the_range_of_each_dimension(squall, tmp_path, kind):
+    write_day(tmp_path / "d.nc", 1, kind=kind)
+    with netCDF4.Dataset(tmp_path / "d.nc", "a") as f:
+        f.createDimension("one", 1)
+        f.createVariable("one", "f8", ("one",))[:] = 0.1
+        f.createDimension("month", 3)
+        f.createVariable("month", "f8", ("month",))[:] = [15.5, 45, 74.5]
+        f["month"].setncatts({"units": "days since 2001-01-01", "calendar": "noleap"})
+        f.createDimension("bnds", 2)
+        f.createVariable("b", "i1", ("one", "month", "bnds"))
+    lines = info_lines(squall, tmp_path / "d.nc")
+    lines = lines[lines.index("dimensions:") + 1 :][:6]
+    assert lines == [
+        "time 4 2020-01-02T00:00:00 to 2020-01-02T18:00:00 by 6h",
+        "latitude 3 60 to 55 by -2.5 degrees_north",
+        "longitude 5 -5 to 5 by 2.5 degrees_east",
+        "one 1 0.1",
+        "month 3 2001-01-16T12:00:00 to 2001-03-16T12:00:00 by 708h",
+        "bnds 2",
+    ]
+    told = {d["name"]: d for d in json.loads(squall("info", "--json", tmp_path / "d.nc").out)["dimensions"]}
+    assert told["time"] == {
+        "name": "time",
+        "length": 4,
+        "first": "2020-01-02T00:00:00",
+        "last": "2020-01-02T18:00:00",
+        "spacing": "6h",
+        "units": None,
+    }
+    assert (told["latitude"]["first"], told["latitude"]["last"], told["latitude"]["units"]) == (60, 55, "degrees_north")
+    assert told["bnds"]["first"] is None and told["one"]["first"] == 0.1
+
+
+def test_info_reads_only_the_ends_of_a_long_coordinate(squall, tmp_path):
+    values = np.arange(4000) * 0.5
+    zarr.create_array(tmp_path / "s.zarr/x", data=values, chunks=(4,), dimension_names=["x"])
+    zarr.open_group(tmp_path / "s.zarr", mode="a")
+    for chunk in range(1, 999):
+        (tmp_path / "s.zarr/x/c" / str(chunk)).write_bytes(b"nonsense")
+    assert "x 4000 0 to 1999.5" in info_lines(squall, tmp_path / "s.zarr")
+
+
+def test_a_damaged_coordinate_costs_its_range_only(squall, tmp_path):
+    zarr.create_array(tmp_path / "s.zarr/x", data=np.arange(4.0), dimension_names=["x"])
+    zarr.open_group(tmp_path / "s.zarr", mode="a")
+    (tmp_path / "s.zarr/x/c/0").write_bytes(b"nonsense")
+    done = squall("info", tmp_path / "s.zarr", check=False)
+    assert done.code == 3 and done.err.count("x/c/0") == 1 and "* x float64" in done.out
+    done = squall("info", "--json", tmp_path / "s.zarr", check=False)
+    assert done.code == 3 and "x/c/0" in json.loads(done.out)["problems"][0] and json.loads(done.out)["dimensions"][0]["first"] is None
+
+
+def test_info_shows_groups_one_by_one(squall, tmp_path):
+    with netCDF4.Dataset(tmp_path / "g.nc", "w") as f:
+        f.title = "whole"
+        f.createDimension("x", 2)
+        f.createVariable("top", "i4", ("x",))
+        for name, length in (("b", 3), ("a-b", 4), ("a/c", 2), ("a/c/d", 5)):
+            g = f.createGroup(name)
+            g.label = name
+            g.createDimension("x", length)
+            g.createVariable("x", "i4", ("x",))[:] = np.arange(length)
+            g.createVariable("v", "f4", ("x",))
+    lines = info_lines(squall, tmp_path / "g.nc")
+    assert lines[0].endswith(": hdf5, 9 arrays, 5 groups, 120 B in memory")
+    dimensions = lines[2 : lines.index("arrays (* coordinate of its dimension):")]
+    assert sorted(dimensions) == ["a-b/x 4 0 to 3 by 1", "a/c/d/x 5 0 to 4 by 1", "b/x 3 0 to 2 by 1", "x 2"]
+    at = [lines.index(f"group {name}") for name in ("a", "a/c", "a/c/d", "a-b", "b")]
+    assert at == sorted(at) and lines[at[1] + 1].startswith("* x int32 (x=2)") and lines[at[1] + 2].startswith("v float32 (x=2)")
+    assert lines[at[1] + 3] == 'a/c:label = "a/c"' and lines.index(':title = "whole"') < at[0]
+
+
+def test_info_cuts_long_types_and_lists_no_dimensions_without_names(squall, tmp_path):
+    with h5py.File(tmp_path / "t.h5", "w") as f:
+        for i in range(400):
+            f.create_group(f"run{i:03}/level/{i % 7}")["v"] = np.arange(3)
+    lines = info_lines(squall, tmp_path / "t.h5")
+    assert sum(line.startswith("v int64") for line in lines) == 400 and "dimensions:" not in lines
+    kind = np.dtype([(f"field{i}", "f4") for i in range(20)])
+    with h5py.File(tmp_path / "c.h5", "w") as f:
+        f["v"] = np.zeros(1, kind)
+    assert "..." in squall("info", tmp_path / "c.h5").out and "field19: float32" in squall("info", "-v", tmp_path / "c.h5").out

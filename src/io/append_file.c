@@ -5,13 +5,12 @@
 #include "sys/file.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 struct sq_append_file {
     int fd;
-    bool failed;
+    int failure; /* errno of the addition that failed; 0: none did */
     char *path;
 };
 
@@ -43,22 +42,23 @@ int sq_append_file_add(struct sq_append_file *file, const void *bytes, size_t si
 {
     const char *at = bytes;
     size_t left = size_bytes;
-    if (file->failed)
-        return sq_error(err, SQUALL_EIO, "%s: an earlier write failed", file->path);
-    file->failed = true; /* until all of it is durable */
+    if (file->failure)
+        return sq_error_errno(err, file->failure, "%s: an earlier write", file->path);
     while (left > 0) {
         ssize_t put = write(file->fd, at, left);
         if (put < 0 && errno == EINTR)
             continue;
-        if (put < 0)
-            return sq_error_errno(err, errno, "%s: writing %zu bytes", file->path, size_bytes);
+        if (put < 0) {
+            file->failure = errno;
+            return sq_error_errno(err, file->failure, "%s: writing %zu bytes", file->path, size_bytes);
+        }
         at += put;
         left -= (size_t)put;
     }
-    if (fdatasync(file->fd) != 0)
-        return sq_error_errno(err, errno, "%s: making it durable", file->path);
-    file->failed = false;
-    return 0;
+    if (fdatasync(file->fd) == 0)
+        return 0;
+    file->failure = errno;
+    return sq_error_errno(err, file->failure, "%s: making it durable", file->path);
 }
 
 void sq_append_file_close(struct sq_append_file *file)

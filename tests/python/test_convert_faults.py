@@ -20,7 +20,7 @@ class Sweep:
 
     def __init__(self, support, before, source, store, options):
         self.squall, self.preload = support.parents[1] / "squall", support / "fail_io.so"
-        self.before, self.store, self.command = before, store, ["convert", source, store, *CHUNKS, *options]
+        self.before, self.store, self.command = before, store, ["convert", source, store, *options]
         self.reset()
         count = store.parent / "count"
         self.run(SQUALL_FAULT_COUNT=str(count))
@@ -69,14 +69,14 @@ def sweep(request, squall, support, tmp_path):
     for n in range(3):
         archive.write(archive.path_of(source, n, "a"), archive.run(n, ("t",), range(1)))
     if request.param == "new":
-        return Sweep(support, None, source, store, [])
+        return Sweep(support, None, source, store, CHUNKS)
     squall("convert", source, before, *CHUNKS)
     if request.param == "overwrite":
-        return Sweep(support, before, source, store, ["--overwrite", "--dtype", "float16"])
+        return Sweep(support, before, source, store, [*CHUNKS, "--overwrite", "--dtype", "float16"])
     archive.write(archive.path_of(source, 1, "b"), [archive.field("t", archive.init(1), 0, seed=5)])  # replaces a field
     archive.write(archive.path_of(source, 3, "a"), archive.run(3, ("t",), range(1)))
     os.utime(archive.path_of(source, 1, "a"))
-    return Sweep(support, before, source, store, ["-q"])
+    return Sweep(support, before, source, store, [*CHUNKS, "-q"])
 
 
 every = pytest.mark.parametrize("stride", [17, pytest.param(1, marks=pytest.mark.long)])

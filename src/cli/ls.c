@@ -11,12 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COLUMN_LIMIT = 40, CELL_BYTES = 256, ROWS_KEPT = 8192 };
+enum { COLUMN_LIMIT = 40, CELL_BYTES = 256, ROWS_KEPT = 8192, TYPE_COLUMNS_MOST = 40 };
 
 /* One row: a field, or an array where array is set. */
 struct row {
     const struct squall_grib_field *field;
     const struct squall_array_info *array;
+    uint64_t stored_bytes; /* of the array */
+    bool stored_is_known;
     const char *path;
     size_t number; /* from 1, within the file */
 };
@@ -57,11 +59,19 @@ TEXT_CELL(cell_level_type, r->field->level_type)
 TEXT_CELL(cell_step_type, r->field->step_type)
 TEXT_CELL(cell_packing, r->field->packing)
 TEXT_CELL(cell_grid, r->field->grid)
-TEXT_CELL(cell_path, r->path)
 TEXT_CELL(cell_reason, r->field->unsupported)
-TEXT_CELL(cell_array_name, r->array->name)
-TEXT_CELL(cell_array_codecs, r->array->codecs)
-TEXT_CELL(cell_array_reason, r->array->unsupported)
+/* Cells are cut where they are very long; JSON has them whole. */
+#define WHOLE_TEXT(name, expression)                                                                                                       \
+    TEXT_CELL(cell_##name, expression)                                                                                                     \
+    static void json_##name(const struct row *r)                                                                                           \
+    {                                                                                                                                      \
+        print_json_string(stdout, (expression));                                                                                           \
+    }
+WHOLE_TEXT(path, r->path)
+WHOLE_TEXT(array_name, r->array->name)
+WHOLE_TEXT(array_codecs, r->array->codecs)
+WHOLE_TEXT(array_reason, r->array->unsupported)
+WHOLE_TEXT(array_type, r->array->type_name)
 
 static void cell_member(const struct row *r, char out[CELL_BYTES])
 {
@@ -121,8 +131,6 @@ static void cell_date(const struct row *r, char out[CELL_BYTES])
     snprintf(out, CELL_BYTES, "%s", time_text(r->field->reference_time_s, text));
 }
 
-TEXT_CELL(cell_array_type, r->array->type_name)
-
 static void list_lengths(const uint64_t *lengths, const char *const *dims, unsigned rank, char out[CELL_BYTES])
 {
     size_t at = (size_t)snprintf(out, CELL_BYTES, "(");
@@ -168,6 +176,36 @@ static void json_array_chunks(const struct row *r)
     json_lengths(r->array->chunks, r->array->rank);
 }
 
+/* In memory; elements of variable length are not known until they are read. */
+static bool array_bytes(const struct row *r, uint64_t *ret)
+{
+    uint64_t bytes = r->array->element_bytes;
+    for (unsigned d = 0; d < r->array->rank; d++)
+        bytes *= r->array->shape[d];
+    *ret = bytes;
+    return !r->array->unsupported && r->array->type != SQUALL_STRING && r->array->type != SQUALL_BYTES;
+}
+
+static void cell_array_size(const struct row *r, char out[CELL_BYTES])
+{
+    uint64_t bytes = 0;
+    const bool known = array_bytes(r, &bytes);
+    snprintf(out, CELL_BYTES, known ? "%" PRIu64 : "-", bytes);
+}
+
+static void cell_array_stored(const struct row *r, char out[CELL_BYTES])
+{
+    snprintf(out, CELL_BYTES, r->stored_is_known ? "%" PRIu64 : "-", r->stored_bytes);
+}
+
+/* How many bytes in memory a stored one becomes. */
+static void cell_array_ratio(const struct row *r, char out[CELL_BYTES])
+{
+    uint64_t bytes = 0;
+    const bool known = array_bytes(r, &bytes) && r->stored_is_known && r->stored_bytes > 0;
+    snprintf(out, CELL_BYTES, known ? "%.2f" : "-", known ? (double)bytes / (double)r->stored_bytes : 0);
+}
+
 static const struct column field_columns[] = {
     {"number", 6, false, cell_number, NULL},
     {"offset", 10, false, cell_offset, NULL},
@@ -190,20 +228,23 @@ static const struct column field_columns[] = {
     {"centre", 6, false, cell_centre, NULL},
     {"edition", 7, false, cell_edition, NULL},
     {"points", 9, false, cell_points, NULL},
-    {"path", -1, true, cell_path, NULL},
+    {"path", -1, true, cell_path, json_path},
 };
 enum { FIELD_COLUMNS = sizeof field_columns / sizeof *field_columns, FIELD_DEFAULTS = 14 };
 
 static const struct column array_columns[] = {
-    {"name", -24, true, cell_array_name, NULL},
-    {"type", -8, true, cell_array_type, NULL},
-    {"shape", -44, true, cell_array_shape, json_array_shape},
-    {"chunks", -24, true, cell_array_chunks, json_array_chunks},
-    {"codecs", -30, true, cell_array_codecs, NULL},
-    {"reason", -1, true, cell_array_reason, NULL},
-    {"path", -1, true, cell_path, NULL},
+    {"name", -12, true, cell_array_name, json_array_name},
+    {"type", -8, true, cell_array_type, json_array_type},
+    {"shape", -20, true, cell_array_shape, json_array_shape},
+    {"chunks", -12, true, cell_array_chunks, json_array_chunks},
+    {"codecs", -12, true, cell_array_codecs, json_array_codecs},
+    {"size", 9, false, cell_array_size, NULL},
+    {"stored", 9, false, cell_array_stored, NULL},
+    {"ratio", 6, false, cell_array_ratio, NULL},
+    {"reason", -1, true, cell_array_reason, json_array_reason},
+    {"path", -1, true, cell_path, json_path},
 };
-enum { ARRAY_COLUMNS = sizeof array_columns / sizeof *array_columns, ARRAY_DEFAULTS = 6 };
+enum { ARRAY_COLUMNS = sizeof array_columns / sizeof *array_columns, ARRAY_DEFAULTS = 9 };
 
 /* Rows are kept, as text, until the columns are as wide as they must be. */
 struct listing {
@@ -312,7 +353,7 @@ static void print_row_json(struct listing *l, const struct row *r)
         printf("%s\"%s\": ", i ? ", " : "", c->key);
         if (c->json)
             c->json(r);
-        else if (c->is_text)
+        else if (c->is_text || !strcmp(cell, "-"))
             print_json_string(stdout, strcmp(cell, "-") ? cell : NULL);
         else
             fputs(cell, stdout);
@@ -348,6 +389,13 @@ static void print_kept(struct listing *l, bool first)
     l->kept_rows = l->kept_bytes = 0;
 }
 
+/* Types of structures are long; -p type has them whole. */
+static void cut(char *cell, size_t columns)
+{
+    if (strlen(cell) > columns)
+        memcpy(cell + columns - 3, "...", 4);
+}
+
 static bool keep_row(struct listing *l, const struct row *r)
 {
     size_t most = l->kept_bytes + l->column_count * CELL_BYTES;
@@ -362,6 +410,8 @@ static bool keep_row(struct listing *l, const struct row *r)
     for (size_t i = 0; i < l->column_count; i++) {
         char *cell = l->kept + l->kept_bytes;
         l->columns[i]->cell(r, cell);
+        if (l->columns[i]->cell == cell_array_type && !l->arguments->print_keys)
+            cut(cell, TYPE_COLUMNS_MOST);
         size_t length = strlen(cell);
         if (length > l->widths[i])
             l->widths[i] = length;
@@ -395,15 +445,53 @@ static void end_rows(struct listing *l)
     l->kept = NULL;
 }
 
+static bool is_asked(const struct listing *l, const char *key)
+{
+    const size_t length = strlen(key);
+    for (size_t i = 0; i < l->column_count; i++)
+        if (!strcmp(l->columns[i]->key, key))
+            return true;
+    for (size_t i = 0; i < l->arguments->where.count; i++)
+        for (const char *rule = l->arguments->where.items[i]; rule; rule = strchr(rule, ',') ? strchr(rule, ',') + 1 : NULL)
+            if (!strncmp(rule, key, length) && rule[length] == '=')
+                return true;
+    return false;
+}
+
+/* A store's chunks are looked at one by one: of very many only where -p or -w asks. */
+static bool is_worth_counting(const struct listing *l, const squall_dataset *ds, const struct squall_array_info *info)
+{
+    enum { CHUNKS_MOST = 50000 };
+    uint64_t chunks = 1;
+    for (unsigned d = 0; d < info->rank; d++) {
+        const uint64_t length = info->shards ? info->shards[d] : info->chunks[d];
+        chunks *= length ? (info->shape[d] + length - 1) / length : 1;
+        if (chunks > CHUNKS_MOST)
+            break;
+    }
+    return l->arguments->print_keys || l->arguments->where.count || chunks <= CHUNKS_MOST ||
+           strncmp(squall_dataset_info(ds).format, "zarr", 4) != 0;
+}
+
 static int list_arrays(struct listing *l, squall_dataset *ds, const char *path)
 {
     size_t count = squall_dataset_info(ds).array_count;
-    bool whole = true;
-    for (size_t i = 0; whole && i < count; i++) {
-        struct squall_array_info info = squall_array_info(squall_dataset_array_at(ds, i));
-        whole = add_row(l, &(struct row){.array = &info, .path = path, .number = i + 1});
+    const bool with_stored = is_asked(l, "stored") || is_asked(l, "ratio");
+    int code = EXIT_DONE;
+    for (size_t i = 0; code != EXIT_FAILED && i < count; i++) {
+        struct squall_error err = SQUALL_ERROR_INIT;
+        const squall_array *array = squall_dataset_array_at(ds, i);
+        struct squall_array_info info = squall_array_info(array);
+        struct row row = {.array = &info, .path = path, .number = i + 1};
+        if (with_stored && !info.unsupported && is_worth_counting(l, ds, &info)) {
+            row.stored_is_known = !squall_array_stored_bytes(array, &row.stored_bytes, &err);
+            if (!row.stored_is_known)
+                warn_line("%s", err.message);
+            code = row.stored_is_known ? code : EXIT_INPUTS;
+        }
+        code = add_row(l, &row) ? code : EXIT_FAILED;
     }
-    return whole ? EXIT_DONE : EXIT_FAILED;
+    return code;
 }
 
 /* Does the file begin as zip files or NetCDF-3 files do, or HDF5 files (also behind 512, 1024, … bytes of a user's)? */

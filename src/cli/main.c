@@ -20,10 +20,12 @@ const struct command commands[] = {
      NAMES("concat-dim", "drift"), run_info},
     {"ls", "PATH...", 1, ANY_NUMBER, "a line per array, or per GRIB field",
      "Lists the fields of GRIB files, or the arrays of Zarr stores, HDF5 and NetCDF files. A\n"
-     "pattern in quotes is every path that matches.\n"
+     "pattern in quotes is every path that matches; with --concat-dim or --drift the arrays are those\n"
+     "of all files as one.\n"
      "On a terminal a line with the columns' names comes first.\n"
-     "Keys for -w and -p: number offset size shortName name paramId units cfName typeOfLevel level stepType step date\n"
-     "member centre edition packing bits grid points path reason.\n"
+     "Keys for -w and -p, of arrays: name type shape chunks codecs size (bytes in memory) stored (bytes\n"
+     "on disk) ratio reason path. Of fields: number offset size shortName name paramId units cfName\n"
+     "typeOfLevel level stepType step date member centre edition packing bits grid points path reason.\n"
      "A step is in hours (or 90m, 10s), an interval is 0-6; a level is in the units of its\n"
      "type, a layer is 0-10. With --json both are numbers: step (the end) and startStep in\n"
      "hours, level and bottomLevel, which is null where there is no layer.",

@@ -385,3 +385,52 @@ def test_info_cuts_long_types_and_lists_no_dimensions_without_names(squall, tmp_
     with h5py.File(tmp_path / "c.h5", "w") as f:
         f["v"] = np.zeros(1, kind)
     assert "..." in squall("info", tmp_path / "c.h5").out and "field19: float32" in squall("info", "-v", tmp_path / "c.h5").out
+
+
+def write_packed(path):
+    with h5py.File(path, "w") as f:
+        f.create_dataset("runs/deep/zipped", data=np.zeros((40, 30), "i4"), chunks=(8, 30), compression="gzip", shuffle=True)
+        f.create_dataset("runs/whole", data=np.arange(10.0))
+        f.create_dataset("nothing", (5,), "f4", chunks=(2,))
+        f.create_dataset("texts", data=["a", "bc"], dtype=h5py.string_dtype())
+        f.create_dataset("record", data=np.zeros(2, [(f"member{i}", "f8") for i in range(40)]))
+
+
+def test_ls_tells_what_arrays_take_on_the_disk(squall, tmp_path):
+    path = tmp_path / "p.h5"
+    write_packed(path)
+    rows = {row["name"]: row for row in json.loads(squall("ls", "--json", path).out)}
+    with h5py.File(path) as f:
+        for name, row in rows.items():
+            assert row["stored"] == f[name].id.get_storage_size(), name
+            assert row["size"] == (None if name == "texts" else f[name].nbytes)
+            wanted = row["size"] and row["stored"] and round(row["size"] / row["stored"], 2)
+            assert row["ratio"] == (wanted or None), name
+    assert rows["runs/deep/zipped"]["chunks"] == [8, 30] and rows["runs/deep/zipped"]["ratio"] > 10
+    assert rows["record"]["type"].endswith("member39: float64}")  # whole for programs, cut for people
+    lines = squall("ls", path).out.splitlines()
+    assert any("compound{member0: float64, member1: f... " in line for line in lines)
+    ends = {line.index(" (") for line in lines}
+    assert len(ends) == 1, "shapes begin in one column"
+    assert squall("ls", path, "-p", "name", "-w", "stored=0").out == "nothing\n"
+    assert "stored" in squall("ls", path, "-p", "size,nonsense", check=False).err
+
+
+def test_ls_counts_the_bytes_of_a_stores_chunks(squall, tmp_path):
+    values = np.random.default_rng(0).normal(size=(20, 30)).astype("f4")
+    zarr.create_array(tmp_path / "s.zarr/a", data=values, chunks=(5, 7))
+    zarr.open_group(tmp_path / "s.zarr", mode="a")
+    (row,) = json.loads(squall("ls", "--json", tmp_path / "s.zarr").out)
+    assert row["stored"] == sum(p.stat().st_size for p in (tmp_path / "s.zarr/a/c").rglob("*") if p.is_file())
+    assert row["size"] == values.nbytes
+
+
+def test_ls_of_a_damaged_chunk_index_says_so(squall, tmp_path):
+    path = tmp_path / "p.h5"
+    with h5py.File(path, "w", libver="earliest") as f:
+        f.create_dataset("v", data=np.zeros((40, 30), "i4"), chunks=(8, 30), compression="gzip")
+        f["w"] = np.arange(3)
+    raw = path.read_bytes()
+    path.write_bytes(re.sub(rb"TREE\x01", b"TREX\x01", raw))
+    done = squall("ls", path, check=False)
+    assert done.code == 3 and "v " in done.out and "w " in done.out and str(path) in done.err

@@ -176,7 +176,7 @@ static double now_s(void)
 
 void progress_begin(struct progress *p, const struct arguments *a)
 {
-    *p = (struct progress){.arguments = a, .noun = "runs", .terminal = isatty(STDERR_FILENO) && !a->json, .started_s = now_s()};
+    *p = (struct progress){.arguments = a, .noun = "units", .terminal = isatty(STDERR_FILENO) && !a->json, .started_s = now_s()};
     p->shown_s = p->started_s;
 }
 

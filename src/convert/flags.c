@@ -2,17 +2,47 @@
 #include "convert/flags.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "io/atomic_file.h"
 #include "store/zarr_writer.h"
 #include "sys/file.h"
 #include <string.h>
 
-int sq_flags_set(const char *store, uint64_t init, uint32_t field_count, bool exists, struct squall_error *err)
+/* The bytes are durable; the name is when the folder is synced. */
+static int write_element(const char *store, const char *array, uint64_t init, const uint8_t *bytes, size_t size, struct squall_error *err)
 {
-    uint8_t yes = 1, count[4];
-    for (int i = 0; i < 4; i++)
-        count[i] = (uint8_t)(field_count >> 8 * i);
-    SQ_TRY(sq_store_write_chunk(store, SQ_FLAG_COUNT, 1, &init, count, sizeof count, err));
-    return exists ? sq_store_write_chunk(store, SQ_FLAG_EXISTS, 1, &init, &yes, sizeof yes, err) : 0;
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &init);
+    return path ? sq_atomic_write(path, bytes, size, SQ_DURABILITY_DATA, err) : sq_error_memory(err, strlen(store));
+}
+
+/* The elements of both arrays lie in one folder each. */
+static int folder_of(const char *store, const char *array, char **ret, struct squall_error *err)
+{
+    const uint64_t any = 0;
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &any);
+    if (!path || !(*ret = sq_path_folder(path)))
+        return sq_error_memory(err, strlen(store));
+    return sq_folder_make_durable(*ret, err);
+}
+
+int sq_flags_set(const char *store, const struct sq_flag *flags, size_t count, struct squall_error *err)
+{
+    static const uint8_t YES = 1;
+    char *folder = NULL;
+    SQ_TRY(folder_of(store, SQ_FLAG_COUNT, &folder, err));
+    SQ_CLEANUP_FREE char *counts = folder;
+    SQ_TRY(folder_of(store, SQ_FLAG_EXISTS, &folder, err));
+    SQ_CLEANUP_FREE char *exist = folder;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t bytes[4];
+        for (int k = 0; k < 4; k++)
+            bytes[k] = (uint8_t)(flags[i].field_count >> 8 * k);
+        SQ_TRY(write_element(store, SQ_FLAG_COUNT, flags[i].init, bytes, sizeof bytes, err));
+    }
+    SQ_TRY(sq_folder_sync(counts, err));
+    for (size_t i = 0; i < count; i++)
+        if (flags[i].exists)
+            SQ_TRY(write_element(store, SQ_FLAG_EXISTS, flags[i].init, &YES, sizeof YES, err));
+    return sq_folder_sync(exist, err);
 }
 
 static int remove_durably(const char *store, const char *array, uint64_t init, struct squall_error *err)

@@ -7,13 +7,20 @@
 
 #include "squall/error.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SQ_FLAG_EXISTS "chunk_exists"
 #define SQ_FLAG_COUNT  "field_count"
 
-/* Durable: the count, then the flag, where it is due; it was not set before. */
-int sq_flags_set(const char *store, uint64_t init, uint32_t field_count, bool exists, struct squall_error *err) SQUALL_CHECK;
+struct sq_flag {
+    uint64_t init;
+    uint32_t field_count;
+    bool exists; /* false: only the count is written; the flag was not set before */
+};
+
+/* Durable: all counts, then all flags. */
+int sq_flags_set(const char *store, const struct sq_flag *flags, size_t count, struct squall_error *err) SQUALL_CHECK;
 /* Durable: the flag, then the count. */
 int sq_flags_clear(const char *store, uint64_t init, struct squall_error *err) SQUALL_CHECK;
 /* What the files say; false and 0 where they are not there or are no flags. */

@@ -140,7 +140,7 @@ static int mend_flags_of(const struct squall_convert_plan *plan, const struct sq
         const bool whole = sq_layout_is_whole(plan->layout.of_arrays, record, i);
         SQ_TRY(sq_flags_get(plan->target, init, &exists, &count, err));
         if (exists != whole || count != record->field_counts[i])
-            SQ_TRY(sq_flags_set(plan->target, init, record->field_counts[i], whole, err));
+            SQ_TRY(sq_flags_set(plan->target, &(struct sq_flag){init, record->field_counts[i], whole}, 1, err));
     }
     return 0;
 }

@@ -112,12 +112,46 @@ static int find_spans(struct squall_convert_plan *plan, const uint32_t *numbers,
     return 0;
 }
 
+static bool is_grib(const char *path)
+{
+    int fd = -1;
+    char begin[4] = {0};
+    if (sq_file_open(path, &fd, NULL, NULL))
+        return false;
+    const bool read = !sq_file_read_at(fd, path, 0, begin, sizeof begin, NULL);
+    sq_file_close(fd);
+    return read && !memcmp(begin, "GRIB", sizeof begin);
+}
+
+/* By its name alone: files of archives are not opened twice. */
+static bool looks_like_arrays(const char *path)
+{
+    static const char *const ENDINGS[] = {".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".zarr"};
+    const size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof ENDINGS / sizeof *ENDINGS; i++)
+        if (length > strlen(ENDINGS[i]) && !strcmp(path + length - strlen(ENDINGS[i]), ENDINGS[i]))
+            return sq_holds_arrays(path);
+    return false;
+}
+
+static int refuse_mixture(const struct squall_convert_plan *plan, bool arrays, struct squall_error *err)
+{
+    const char *const *paths = (const char *const *)plan->sources.paths;
+    for (size_t i = 1; i < plan->sources.count; i++)
+        if (arrays ? is_grib(paths[i]) : looks_like_arrays(paths[i]))
+            return sq_error(err, SQUALL_EINVAL, "%s is %s and %s is %s; convert them into two stores", paths[0],
+                            arrays ? "HDF5, NetCDF or Zarr" : "GRIB", paths[i], arrays ? "GRIB" : "HDF5, NetCDF or Zarr");
+    return 0;
+}
+
 int sq_plan_open_arrays(struct squall_convert_plan *plan, struct squall_error *err)
 {
     struct sq_array_sources *a = &plan->arrays;
     const size_t count = plan->sources.count;
     size_t opened;
-    if (count == 0 || !sq_holds_arrays(plan->sources.paths[0]))
+    const bool arrays = count > 0 && sq_holds_arrays(plan->sources.paths[0]);
+    SQ_TRY(refuse_mixture(plan, arrays, err));
+    if (!arrays)
         return 0;
     SQ_CLEANUP_FREE const char **good = sq_alloc(count, sizeof(char *));
     SQ_CLEANUP_FREE uint32_t *numbers = sq_alloc(count, sizeof *numbers);

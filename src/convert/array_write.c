@@ -167,6 +167,54 @@ struct encoding {
     unsigned threads;                  /* inside one chunk */
 };
 
+static void missing_to_nan(const struct sq_cube_variable *v, void *values, size_t count)
+{
+    for (unsigned m = 0; m < v->missing_count; m++) {
+        if (v->source_type == SQUALL_FLOAT64) {
+            double *value = values;
+            for (size_t i = 0; i < count; i++)
+                value[i] = value[i] == v->missing[m] ? __builtin_nan("") : value[i];
+        } else {
+            float *value = values;
+            const float missing = (float)v->missing[m];
+            for (size_t i = 0; i < count; i++)
+                value[i] = value[i] == missing ? __builtin_nanf("") : value[i];
+        }
+    }
+}
+
+static int overflow(const struct encoding *e, uint64_t i, double value, struct squall_error *err)
+{
+    const struct batch *b = e->batch;
+    const struct squall_convert_plan *plan = b->run->plan;
+    const struct sq_layout_array *a = &plan->layout.arrays[e->box->array];
+    const struct sq_cube_place *place = place_of(b, e->box->array, b->first_init + e->box->begin[0] + i);
+    return sq_error(err, SQUALL_ERANGE,
+                    "%s: %.9g does not fit %s, which ends at %g (%s); use --on-overflow inf or clip, or --dtype %s=float32", a->name, value,
+                    sq_type_name(a->type), sq_type_greatest(a->type),
+                    place ? sq_plan_file_path(plan, sq_plan_file_of(plan, place->field)) : "", a->name);
+}
+
+/* From the worker's chunk of the source's type to the one of the store's, an init time at a time. What is missing becomes NaN. */
+static int cast_chunk(const struct encoding *e, uint64_t begin, uint64_t count, unsigned worker, struct squall_error *err)
+{
+    const struct batch *b = e->batch;
+    const struct sq_layout_array *a = &b->run->plan->layout.arrays[e->box->array];
+    const struct sq_cube_variable *v = &b->run->plan->cube.variables[e->box->array];
+    const size_t source_bytes = sq_type_size(v->source_type), elements = a->chunk_bytes / a->element_bytes / (size_t)a->chunks[0];
+    for (uint64_t i = 0; i < a->chunks[0]; i++) {
+        uint8_t *from = (uint8_t *)b->casts[worker] + i * elements * source_bytes;
+        uint8_t *to = (uint8_t *)b->chunks[worker] + i * elements * a->element_bytes;
+        double value;
+        if (i < count)
+            missing_to_nan(v, from, elements);
+        if (!sq_scatter_cast(v->source_type, from, elements, a->type, to, elements, 1, elements, b->run->plan->settings.overflow, NULL,
+                             &value))
+            return overflow(e, begin + i, value, err);
+    }
+    return 0;
+}
+
 /* The chunk's elements from the brick, in the store's type. *ret: what is to be encoded. */
 static int gather(const struct encoding *e, const uint64_t *begin, unsigned worker, const void **ret, struct squall_error *err)
 {
@@ -180,7 +228,6 @@ static int gather(const struct encoding *e, const uint64_t *begin, unsigned work
     int64_t strides[SQ_LAYOUT_RANK_MAX], stride = (int64_t)source_bytes;
     const uint8_t *from = b->brick;
     bool whole = true, lies_so = !cast;
-    double value;
     for (unsigned d = a->rank; d-- > 0;) {
         count[d] = box->count[d] - begin[d] < a->chunks[d] ? box->count[d] - begin[d] : a->chunks[d];
         whole = whole && count[d] == a->chunks[d];
@@ -202,11 +249,7 @@ static int gather(const struct encoding *e, const uint64_t *begin, unsigned work
     if (!cast)
         return 0;
     *ret = b->chunks[worker];
-    if (sq_scatter_cast(source_type, to, elements, a->type, b->chunks[worker], elements, 1, elements, b->run->plan->settings.overflow, NULL,
-                        &value))
-        return 0;
-    return sq_error(err, SQUALL_ERANGE, "%s: %.9g does not fit %s, which ends at %g; use --on-overflow inf or clip, or --dtype %s=float32",
-                    a->name, value, sq_type_name(a->type), sq_type_greatest(a->type), a->name);
+    return cast_chunk(e, begin[0], count[0], worker, err);
 }
 
 /* Does any init time of the chunk hold something of the sources? */

@@ -56,6 +56,16 @@ static bool has_dim(const struct sq_cube *cube, const char *name)
     return false;
 }
 
+/* Of arrays a rule may be for one that is kept as a coordinate: it has no effect, and is no mistake. */
+static bool coordinate_has_dim(const struct sq_cube *cube, const char *name)
+{
+    for (size_t i = 0; i < cube->coordinate_count; i++)
+        for (unsigned d = 0; d < cube->coordinates[i].rank; d++)
+            if (!strcmp(cube->coordinates[i].dims[d], name))
+                return true;
+    return false;
+}
+
 static bool has_variable(const struct sq_cube *cube, const char *name)
 {
     for (size_t i = 0; i < cube->variable_count; i++)
@@ -68,7 +78,7 @@ static int check_names(const struct sq_settings *s, const struct sq_cube *cube, 
 {
     SQ_CLEANUP_TEXT struct sq_text names = SQ_TEXT_INIT;
     for (size_t i = 0; i < s->chunk_count; i++) {
-        if (has_dim(cube, s->chunks[i].dim))
+        if (has_dim(cube, s->chunks[i].dim) || (cube->of_arrays && coordinate_has_dim(cube, s->chunks[i].dim)))
             continue;
         for (size_t v = 0; v < cube->variable_count; v++)
             for (unsigned d = 0; d < cube->variables[v].rank; d++)

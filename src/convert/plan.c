@@ -129,6 +129,7 @@ static int assemble_arrays(struct squall_convert_plan *plan, struct squall_error
     const char *dim = sq_many_dimension(a->dataset);
     const struct sq_array_cube_options options = {
         .sources = a->dataset,
+        .paths = (const char *const *)plan->sources.paths,
         .spans = a->spans,
         .span_count = a->span_count,
         .append_dim = dim ? dim : s->append_dim,
@@ -186,6 +187,13 @@ static int lay_out(struct squall_convert_plan *plan, struct squall_error *err)
     SQ_TRY(sq_layout_make(&plan->settings, &plan->cube, begins ? 0 : plan->state.init_chunk, &plan->layout, err));
     if (plan->state.exists && !begins)
         SQ_TRY(sq_layout_compare(plan->state.layout, plan->layout.description, err));
+    for (size_t i = 0; i < plan->layout.array_count && plan->cube.of_arrays; i++) {
+        struct sq_cube_variable *v = &plan->cube.variables[i];
+        if (plan->layout.arrays[i].type == v->source_type)
+            continue;
+        sq_json_remove(v->attributes, "_FillValue"); /* what is cast says NaN where something is missing */
+        sq_json_remove(v->attributes, "missing_value");
+    }
     plan->setting = (struct sq_unit_setting){
         .ctx = plan->ctx,
         .index = &plan->index,

@@ -55,8 +55,8 @@ static int complete(struct sq_publisher *p, const struct sq_record_unit *record,
         return sq_error_memory(err, record->init_count * sizeof *flags);
     for (size_t i = 0; i < record->init_count; i++)
         if (record->field_counts[i] > 0)
-            flags[count++] = (struct sq_flag){first + i, record->field_counts[i],
-                                              sq_layout_is_whole(p->setting.layout->of_arrays, record, i)};
+            flags[count++] =
+                (struct sq_flag){first + i, record->field_counts[i], sq_layout_is_whole(p->setting.layout->of_arrays, record, i)};
     return count ? sq_flags_set(p->setting.store, flags, count, err) : 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error_internal.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "cube/array_attributes.h"
 #include "cube/cf_time.h"
 #include "cube/cube.h"
 #include "cube/many_compare.h"
@@ -293,7 +294,7 @@ static int take_coordinate(struct sq_array_axis *axis, struct squall_array *of_s
     if (!status)
         status = find_times(axis, of_store ? &stored : &added, err);
     if (!status)
-        status = sq_json_parse(told_by->info.attributes, strlen(told_by->info.attributes), &axis->attributes, err);
+        status = sq_array_attributes(told_by, &axis->attributes, err);
     sq_many_part_done(&added);
     sq_many_part_done(&stored);
     return status;

@@ -3,18 +3,18 @@
  * left out by name.
  */
 #include "cube/array_cube.h"
-#include "array/dtype.h"
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cube/array_attributes.h"
 #include "cube/array_axis.h"
 #include "cube/array_chunks.h"
+#include "cube/array_values.h"
 #include "cube/many_compare.h"
 #include "engine/joined_array.h"
 #include "engine/scatter.h"
-#include "format/zarr/fill.h"
-#include <math.h>
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +111,8 @@ static int check_renames(const struct builder *b, struct squall_error *err)
         }
         if (!found && !b->options->stored)
             return sq_error(err, SQUALL_EINVAL, "--rename: there is no variable \"%.*s\"", (int)(equals - rule), rule);
-        if (found && (sq_find_array(ds, equals + 1, 0) || !strncmp(rule, b->dim, (size_t)(equals - rule))))
+        if (found && (sq_find_array(ds, equals + 1, 0) ||
+                      (strlen(b->dim) == (size_t)(equals - rule) && !strncmp(rule, b->dim, (size_t)(equals - rule)))))
             return sq_error(err, SQUALL_EINVAL, "--rename: \"%s\": %s", rule,
                             sq_find_array(ds, equals + 1, 0) ? "there is a variable of that name" : "the append dimension keeps its name");
     }
@@ -139,7 +140,6 @@ static int check_selection(const struct builder *b, struct squall_error *err)
 /* NULL, or why it cannot be stored. */
 static const char *why_not(const struct builder *b, const struct squall_array *a)
 {
-    const enum squall_type type = a->info.type;
     const int at = sq_dimension_of(a, b->dim);
     if (a->info.unsupported)
         return a->info.unsupported;
@@ -149,8 +149,10 @@ static const char *why_not(const struct builder *b, const struct squall_array *a
         return "it has more than 8 dimensions";
     if (at > 0)
         return "the append dimension is not its first";
-    if (type > SQUALL_FLOAT64 && type != SQUALL_STRING)
+    if (!sq_array_form_of(a).can)
         return "its type is not written";
+    if (at >= (int)sq_array_form_of(a).rank)
+        return "its letters lie along the append dimension";
     return NULL;
 }
 
@@ -202,7 +204,8 @@ static int leave_out(struct builder *b, const char *name, enum sq_cube_reason re
 static uint64_t elements_at_an_index(const struct squall_array *a)
 {
     uint64_t count = 1;
-    for (unsigned d = 1; d < a->info.rank; d++)
+    const unsigned rank = sq_array_form_of(a).rank;
+    for (unsigned d = 1; d < rank; d++)
         if (!sq_mul_u64(count, a->info.shape[d], &count))
             return UINT64_MAX;
     return count;
@@ -214,7 +217,7 @@ static int add_entry(struct builder *b, const char *name, struct squall_array *s
     const struct squall_array *a = source ? source : stored;
     enum role role = !strcmp(name, b->dim) && sq_is_coordinate(a) ? ROLE_AXIS : ROLE_STATIC;
     if (role == ROLE_STATIC && sq_dimension_of(a, b->dim) == 0)
-        role = sq_type_is_variable(a->info.type) ? ROLE_SMALL : ROLE_VARIABLE;
+        role = sq_array_form_of(a).type == SQUALL_STRING ? ROLE_SMALL : ROLE_VARIABLE;
     SQ_TRY(SQ_GROW(b->entries, b->entry_capacity, b->entry_count + 1, err));
     b->entries[b->entry_count++] = (struct entry){name, source, stored, role};
     return 0;
@@ -285,108 +288,19 @@ static void find_small_ones(struct builder *b)
     }
 }
 
-/* ---- attributes and fill values --------------------------------------------------------------------------------------------------- */
-
-/* Eight bytes of a double, little endian, as base64: xarray's spelling of _FillValue in Zarr v3. */
-static struct sq_json *fill_as_base64(double value)
-{
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint64_t bits, packed;
-    char text[13] = {0};
-    memcpy(&bits, &value, sizeof bits);
-    packed = __builtin_bswap64(bits); /* its first byte is the lowest of the number */
-    for (int i = 0; i < 10; i++)
-        text[i] = DIGITS[packed >> (58 - 6 * i) & 63];
-    text[10] = DIGITS[(packed & 15) << 2];
-    text[11] = '=';
-    return sq_json_new_string(text);
-}
-
-/* A list of one is what it holds. */
-static const struct sq_json *scalar(const struct sq_json *v)
-{
-    return sq_json_type(v) == SQ_JSON_ARRAY && sq_json_count(v) == 1 ? sq_json_at(v, 0) : v;
-}
-
-static int spell_fill_attribute(struct sq_json *attributes, enum squall_type type, struct squall_error *err)
-{
-    const struct sq_json *fill = scalar(sq_json_get(attributes, "_FillValue"));
-    double value;
-    if (!fill)
-        return 0;
-    struct sq_json *spelled = sq_json_share(fill);
-    if (sq_type_is_float(type) && sq_json_double(fill, &value)) {
-        sq_json_free(spelled);
-        spelled = fill_as_base64(value);
-    }
-    return sq_json_set(attributes, "_FillValue", spelled) ? sq_error_memory(err, sizeof value) : 0;
-}
-
-/* As Zarr v3 spells it, or NULL where the type's own does. */
-static int fill_of(const struct squall_array *a, struct sq_json **ret, struct squall_error *err)
-{
-    struct sq_json *fill = NULL;
-    uint8_t element[SQ_ZARR_FILL_BYTES];
-    double value;
-    *ret = NULL;
-    if (!a->info.fill_value || !strcmp(a->info.fill_value, "null"))
-        return 0;
-    SQ_TRY(sq_json_parse(a->info.fill_value, strlen(a->info.fill_value), &fill, err));
-    if (sq_json_type(fill) == SQ_JSON_DOUBLE && sq_json_double(fill, &value) && !isfinite(value)) {
-        sq_json_free(fill);
-        fill = sq_json_new_string(isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
-    }
-    const bool good = a->info.type == SQUALL_STRING ? sq_json_string(fill) != NULL : sq_zarr_fill_parse(a->info.type, fill, element);
-    if (good)
-        *ret = fill;
-    else
-        sq_json_free(fill);
-    return 0;
-}
-
-/* What numbers mean must not change on the way into a store that is there. */
-static int compare_meaning(const struct entry *e, const struct sq_json *of_source, const struct sq_json *of_store, struct squall_error *err)
-{
-    static const char *const KEYS[] = {"units", "scale_factor", "add_offset", "_FillValue"};
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
-        const struct sq_json *a = scalar(sq_json_get(of_source, KEYS[i])), *b = scalar(sq_json_get(of_store, KEYS[i]));
-        SQ_CLEANUP_TEXT struct sq_text was = SQ_TEXT_INIT;
-        SQ_CLEANUP_TEXT struct sq_text is = SQ_TEXT_INIT;
-        if (a == b || sq_json_equal(a, b))
-            continue;
-        if (b)
-            SQ_TRY(sq_json_write(b, false, &was, err));
-        if (a)
-            SQ_TRY(sq_json_write(a, false, &is, err));
-        return sq_error(err, SQUALL_EREFUSED, "%s: %s is %.100s in the store and %.100s in the sources; convert them into another store",
-                        e->name, KEYS[i], b ? was.data : "absent", a ? is.data : "absent");
-    }
-    return 0;
-}
+/* ---- attributes ------------------------------------------------------------------------------------------------------------------- */
 
 /* Of a store that is there its own, so that nothing of it changes. */
-static int attributes_of(const struct builder *b, const struct entry *e, struct sq_json **ret, struct squall_error *err)
+static int attributes_of(const struct entry *e, struct sq_json **ret, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *source = NULL;
     SQ_CLEANUP_JSON struct sq_json *stored = NULL;
-    if (e->source) {
-        const char *text = e->source->info.attributes;
-        SQ_TRY(sq_json_parse(text, strlen(text), &source, err));
-        if (!strcmp(b->options->sources->format, "zarr v2") && !sq_json_get(source, "_FillValue") &&
-            strcmp(e->source->info.fill_value, "null")) {
-            struct sq_json *fill = NULL;
-            SQ_TRY(sq_json_parse(e->source->info.fill_value, strlen(e->source->info.fill_value), &fill, err));
-            if (sq_json_set(source, "_FillValue", fill))
-                return sq_error_memory(err, 1);
-        }
-        SQ_TRY(spell_fill_attribute(source, e->source->info.type, err));
-    }
-    if (e->stored) {
-        const char *text = e->stored->info.attributes;
-        SQ_TRY(sq_json_parse(text, strlen(text), &stored, err));
-        if (e->source && e->role != ROLE_AXIS)
-            SQ_TRY(compare_meaning(e, source, stored, err));
-    }
+    if (e->source)
+        SQ_TRY(sq_array_attributes(e->source, &source, err));
+    if (e->stored)
+        SQ_TRY(sq_array_attributes(e->stored, &stored, err));
+    if (source && stored && e->role != ROLE_AXIS)
+        SQ_TRY(sq_array_compare_meaning(e->name, source, stored, sq_array_form_of(e->source).type == e->stored->info.type, err));
     *ret = sq_json_share(e->stored ? stored : source);
     return 0;
 }
@@ -397,7 +311,8 @@ static int add_coordinate(struct builder *b, const struct entry *e, struct sq_cu
 {
     struct sq_cube *cube = b->cube;
     const struct squall_array *a = e->source ? e->source : e->stored;
-    struct sq_cube_coordinate c = {.type = a->info.type, .rank = a->info.rank};
+    const struct sq_array_form form = sq_array_form_of(a);
+    struct sq_cube_coordinate c = {.type = form.type, .rank = form.rank};
     SQ_TRY(SQ_GROW(cube->coordinates, b->coordinate_capacity, cube->coordinate_count + 1, err));
     c.name = sq_arena_strdup(cube->arena, e->name);
     for (unsigned d = 0; d < c.rank; d++) {
@@ -408,60 +323,33 @@ static int add_coordinate(struct builder *b, const struct entry *e, struct sq_cu
     }
     if (!c.name)
         return sq_error_memory(err, strlen(e->name));
-    SQ_TRY(attributes_of(b, e, &c.attributes, err));
+    SQ_TRY(attributes_of(e, &c.attributes, err));
     cube->coordinates[cube->coordinate_count] = c;
     *ret = &cube->coordinates[cube->coordinate_count++];
-    return fill_of(a, &(*ret)->fill_value, err);
-}
-
-/* Texts move into the arena, which outlives the values. */
-static int keep_texts(struct builder *b, struct squall_bytes *texts, uint64_t count, struct squall_error *err)
-{
-    int status = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        void *data = texts[i].data;
-        texts[i].data = sq_arena_copy(b->cube->arena, data ? data : "", texts[i].size_bytes + 1);
-        if (!texts[i].data)
-            status = sq_error_memory(err, texts[i].size_bytes);
-        free(data);
-    }
-    return status;
-}
-
-static int read_whole(struct builder *b, struct squall_array *a, uint64_t elements, void **ret, struct squall_error *err)
-{
-    const struct squall_selection all = squall_selection_all(a);
-    void *values = sq_alloc((size_t)elements + 1, a->info.element_bytes);
-    if (!values)
-        return sq_error_memory(err, elements * a->info.element_bytes);
-    int status = squall_array_read(a, &all, values, NULL, err);
-    if (!status && sq_type_is_variable(a->info.type))
-        status = keep_texts(b, values, elements, err);
-    if (status)
-        sq_free(values);
-    else
-        *ret = values;
-    return status;
+    return form.letters ? 0 : sq_array_fill_value(a, &(*ret)->fill_value, err);
 }
 
 /* Values along the append dimension: at each place those of the sources, or else those that the store has. */
 static int join_values(struct builder *b, const struct entry *e, struct sq_cube_coordinate *c, struct squall_error *err)
 {
     const struct squall_array *a = e->source ? e->source : e->stored;
+    assert(a);
+    const struct sq_array_form form = sq_array_form_of(a);
     const uint64_t each = elements_at_an_index(a), count = b->axis.count, stored_count = e->stored ? e->stored->info.shape[0] : 0;
-    const size_t row = (size_t)each * a->info.element_bytes;
+    const size_t row = (size_t)each * form.element_bytes;
+    const struct squall_bytes empty = {(char[]){""}, 0};
     void *source = NULL, *stored = NULL;
     uint64_t elements;
-    if (e->source && e->stored && (e->source->info.type != e->stored->info.type || each != elements_at_an_index(e->stored)))
+    if (e->source && e->stored && (form.type != e->stored->info.type || each != elements_at_an_index(e->stored)))
         return sq_error(err, SQUALL_EREFUSED, "%s has another type or shape in the store than in the sources", e->name);
     if (!sq_mul_u64(each, count, &elements) || elements > SIZE_MAX / 64 ||
-        !(c->values = sq_alloc((size_t)elements + 1, a->info.element_bytes)))
+        !(c->values = sq_alloc((size_t)elements + 1, form.element_bytes)))
         return sq_error_memory(err, SIZE_MAX);
     c->along_init = true;
     c->shape[0] = count;
-    int status = e->source ? read_whole(b, e->source, each * b->length, &source, err) : 0;
+    int status = e->source ? sq_array_values_read(e->source, b->cube->arena, &source, err) : 0;
     if (!status && e->stored)
-        status = read_whole(b, e->stored, each * stored_count, &stored, err);
+        status = sq_array_values_read(e->stored, b->cube->arena, &stored, err);
     for (uint64_t i = 0; i < count && !status; i++) {
         uint8_t *to = (uint8_t *)c->values + i * row;
         const uint64_t from = b->axis.source_index[i];
@@ -470,25 +358,33 @@ static int join_values(struct builder *b, const struct entry *e, struct sq_cube_
         else if (stored && i < stored_count)
             memcpy(to, (uint8_t *)stored + i * row, row);
         else
-            sq_scatter_fill(to, (size_t)each, a->info.element_bytes, a->fill);
+            sq_scatter_fill(to, (size_t)each, form.element_bytes, form.type == SQUALL_STRING ? (const void *)&empty : a->fill);
     }
     sq_free(source);
     sq_free(stored);
     return status;
 }
 
-static int check_grid(const struct entry *e, struct squall_error *err)
+/* Of what has not the append dimension the store keeps its own: a grid must be the same, and other things that are not are named. */
+static int compare_static(struct builder *b, const struct entry *e, struct squall_error *err)
 {
-    bool differ = false;
-    if (!e->source || !e->stored || !sq_is_coordinate(e->source) || !sq_values_are_compared(e->source))
+    static const uint64_t LIMIT_BYTES = (uint64_t)64 << 20;
+    struct sq_cube *cube = b->cube;
+    const struct sq_array_form form = sq_array_form_of(e->source);
+    bool same = form.type == e->stored->info.type && form.rank == e->stored->info.rank;
+    for (unsigned d = 0; d < form.rank && same; d++)
+        same = e->source->info.shape[d] == e->stored->info.shape[d];
+    if (same)
+        SQ_TRY(sq_array_values_same(e->source, e->stored, LIMIT_BYTES, &same, err));
+    if (same)
         return 0;
-    if (e->source->info.type != e->stored->info.type || e->source->info.shape[0] != e->stored->info.shape[0])
-        differ = true;
-    else
-        SQ_TRY(sq_values_differ(e->source, e->stored, &differ, err));
-    return differ ? sq_error(err, SQUALL_EREFUSED, "%s of the sources is another one than the store's; convert them into another store",
-                             e->name)
-                  : 0;
+    if (sq_is_coordinate(e->source))
+        return sq_error(err, SQUALL_EREFUSED, "%s of the sources is another one than the store's; convert them into another store",
+                        e->name);
+    SQ_TRY(ignore(b, b->options->spans[0].file, SQ_CUBE_DIFFERENT, err));
+    int status = add_line(b, &cube->warnings, &cube->warning_count, &b->warning_capacity,
+                          "%s of the sources is another one than the store's, which stays", e->name);
+    return status ? sq_error_memory(err, strlen(e->name)) : 0;
 }
 
 static int add_axis(struct builder *b, const struct entry *e, struct sq_cube_coordinate *c, struct squall_error *err)
@@ -503,7 +399,7 @@ static int add_axis(struct builder *b, const struct entry *e, struct sq_cube_coo
     sq_json_free(c->attributes);
     c->attributes = b->axis.attributes;
     b->axis.attributes = NULL;
-    return spell_fill_attribute(c->attributes, c->type, err);
+    return 0;
 }
 
 static int add_coordinates(struct builder *b, struct squall_error *err)
@@ -519,8 +415,10 @@ static int add_coordinates(struct builder *b, struct squall_error *err)
         else if (e->role == ROLE_SMALL)
             SQ_TRY(join_values(b, e, c, err));
         else {
-            SQ_TRY(check_grid(e, err));
+            SQ_TRY(e->stored && e->source ? compare_static(b, e, err) : 0);
             c->source = e->stored ? NULL : e->source; /* of a store that is there it is as it is */
+            if (c->source && sq_array_form_of(c->source).letters)
+                SQ_TRY(sq_array_values_read(c->source, b->cube->arena, &c->values, err));
         }
     }
     return 0;
@@ -545,9 +443,10 @@ static int add_variable(struct builder *b, const struct entry *e, struct squall_
         v.default_chunks[0] = b->options->stored_chunk;
     if (!v.name)
         return sq_error_memory(err, strlen(e->name));
-    SQ_TRY(attributes_of(b, e, &v.attributes, err));
+    SQ_TRY(attributes_of(e, &v.attributes, err));
+    v.missing_count = sq_array_missing_values(a, v.missing);
     cube->variables[cube->variable_count++] = v;
-    return fill_of(e->stored ? e->stored : a, &cube->variables[cube->variable_count - 1].fill_value, err);
+    return sq_array_fill_value(e->stored ? e->stored : a, &cube->variables[cube->variable_count - 1].fill_value, err);
 }
 
 static int add_variables(struct builder *b, struct squall_error *err)
@@ -579,6 +478,30 @@ static int read_flags(const struct builder *b, bool **ret, struct squall_error *
     return status;
 }
 
+/* Places that a store which only grows at its end has no room for: a line a file. */
+static int ignore_behind(struct builder *b, struct squall_error *err)
+{
+    struct sq_cube *cube = b->cube;
+    for (size_t i = 0; i < b->options->span_count; i++) {
+        const struct sq_array_span *span = &b->options->spans[i];
+        const uint64_t end = b->options->span_count == 1 ? b->length : span->begin + span->count;
+        uint64_t count = 0;
+        for (uint64_t k = span->begin; k < end; k++)
+            if (b->axis.init_of[k] == SQ_CUBE_NOWHERE) {
+                SQ_TRY(ignore(b, span->file, SQ_CUBE_BEHIND, err));
+                count++;
+            }
+        if (count == 0)
+            continue;
+        int status = add_line(b, &cube->warnings, &cube->warning_count, &b->warning_capacity,
+                              "%s: %llu of its places along %s lie before the end of the store, which grows only there; left out",
+                              b->options->paths[span->file], (unsigned long long)count, b->dim);
+        if (status)
+            return sq_error_memory(err, sizeof *cube);
+    }
+    return 0;
+}
+
 static int add_places(struct builder *b, struct squall_error *err)
 {
     struct sq_cube *cube = b->cube;
@@ -606,10 +529,7 @@ static int add_places(struct builder *b, struct squall_error *err)
         if (cube->place_count > before)
             cube->holes += cube->variable_count - (cube->place_count - before);
     }
-    for (uint64_t i = 0; i < b->length; i++)
-        if (b->axis.init_of[i] == SQ_CUBE_NOWHERE)
-            SQ_TRY(ignore(b, file_of(b, i), SQ_CUBE_BEHIND, err));
-    return 0;
+    return ignore_behind(b, err);
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@ struct sq_array_span {
 
 struct sq_array_cube_options {
     const struct squall_dataset *sources;
+    const char *const *paths;          /* of the source files */
     const struct sq_array_span *spans; /* in the dataset's order, one behind the other from 0 on */
     size_t span_count;
     const char *append_dim;    /* NULL: the first dimension of the largest variable */

@@ -20,6 +20,7 @@ enum sq_cube_reason {
     SQ_CUBE_NOT_IN_STACK,          /* --stack: another grid, or no deterministic field */
     SQ_CUBE_NOT_SELECTED,          /* --select chose others: counted, not a problem */
     SQ_CUBE_UNSUPPORTED,           /* product, grid or packing that squall does not read yet; type that it does not write */
+    SQ_CUBE_DIFFERENT,             /* without the append dimension, and other than the store's */
     SQ_CUBE_BEHIND,                /* its place along the append dimension lies before the store's last, which only grows at its end */
 };
 
@@ -51,6 +52,8 @@ struct sq_cube_variable {
     enum squall_type source_type; /* its elements */
     uint64_t default_chunks[8];
     struct sq_json *fill_value; /* as Zarr v3 spells it; NULL: the type's own */
+    double missing[2];          /* values that stand for missing ones */
+    unsigned missing_count;
 };
 
 /* Where one field goes. A field is one horizontal slab of one variable. Sorted by (init, variable, then C order of the slab). */

@@ -247,6 +247,7 @@ const char *sq_cube_reason_text(enum sq_cube_reason reason)
         [SQ_CUBE_NOT_IN_STACK] = "not in the stack",
         [SQ_CUBE_NOT_SELECTED] = "not selected",
         [SQ_CUBE_UNSUPPORTED] = "not supported",
+        [SQ_CUBE_DIFFERENT] = "other than the store's",
         [SQ_CUBE_BEHIND] = "before the end of the store, which grows only there",
     };
     return TEXTS[reason];

@@ -1,0 +1,132 @@
+/* See array_attributes.h. */
+#include "cube/array_attributes.h"
+#include "array/dtype.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "format/zarr/fill.h"
+#include <math.h>
+#include <string.h>
+
+/* Eight bytes of a double, little endian, as base64: xarray's spelling of _FillValue in Zarr v3. */
+static struct sq_json *as_base64(double value)
+{
+    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint64_t bits, packed;
+    char text[13] = {0};
+    memcpy(&bits, &value, sizeof bits);
+    packed = __builtin_bswap64(bits); /* its first byte is the lowest of the number */
+    for (int i = 0; i < 10; i++)
+        text[i] = DIGITS[packed >> (58 - 6 * i) & 63];
+    text[10] = DIGITS[(packed & 15) << 2];
+    text[11] = '=';
+    return sq_json_new_string(text);
+}
+
+/* A list of one is what it holds. */
+static const struct sq_json *scalar(const struct sq_json *v)
+{
+    return sq_json_type(v) == SQ_JSON_ARRAY && sq_json_count(v) == 1 ? sq_json_at(v, 0) : v;
+}
+
+/* A number, also as Zarr and JSON write those that JSON has not. */
+static bool number(const struct sq_json *v, double *ret)
+{
+    const char *text = sq_json_string(v);
+    if (!text)
+        return sq_json_double(v, ret);
+    if (!strcmp(text, "NaN"))
+        *ret = __builtin_nan("");
+    else if (!strcmp(text, "Infinity") || !strcmp(text, "-Infinity"))
+        *ret = text[0] == '-' ? -__builtin_inf() : __builtin_inf();
+    else
+        return false;
+    return true;
+}
+
+static int spell_fill_value(struct sq_json *attributes, enum squall_type type, struct squall_error *err)
+{
+    const struct sq_json *fill = scalar(sq_json_get(attributes, "_FillValue"));
+    double value;
+    if (!fill)
+        return 0;
+    struct sq_json *spelled = sq_type_is_float(type) && number(fill, &value) ? as_base64(value) : sq_json_share(fill);
+    return sq_json_set(attributes, "_FillValue", spelled) ? sq_error_memory(err, sizeof value) : 0;
+}
+
+static int add_fill_of_v2(const struct squall_array *a, struct sq_json *attributes, struct squall_error *err)
+{
+    struct sq_json *fill = NULL;
+    if (strcmp(a->dataset->format, "zarr v2") != 0 || sq_json_get(attributes, "_FillValue") || !a->info.fill_value ||
+        !strcmp(a->info.fill_value, "null"))
+        return 0;
+    SQ_TRY(sq_json_parse(a->info.fill_value, strlen(a->info.fill_value), &fill, err));
+    return sq_json_set(attributes, "_FillValue", fill) ? sq_error_memory(err, sizeof fill) : 0;
+}
+
+int sq_array_attributes(const struct squall_array *a, struct sq_json **ret, struct squall_error *err)
+{
+    struct sq_json *attributes = NULL;
+    SQ_TRY(sq_json_parse(a->info.attributes, strlen(a->info.attributes), &attributes, err));
+    int status = add_fill_of_v2(a, attributes, err);
+    if (!status)
+        status = spell_fill_value(attributes, a->info.type, err);
+    if (status)
+        sq_json_free(attributes);
+    else
+        *ret = attributes;
+    return status;
+}
+
+int sq_array_fill_value(const struct squall_array *a, struct sq_json **ret, struct squall_error *err)
+{
+    struct sq_json *fill = NULL;
+    uint8_t element[SQ_ZARR_FILL_BYTES];
+    double value;
+    *ret = NULL;
+    if (!a->info.fill_value || !strcmp(a->info.fill_value, "null"))
+        return 0;
+    SQ_TRY(sq_json_parse(a->info.fill_value, strlen(a->info.fill_value), &fill, err));
+    if (sq_json_type(fill) == SQ_JSON_DOUBLE && sq_json_double(fill, &value) && !isfinite(value)) {
+        sq_json_free(fill);
+        fill = sq_json_new_string(isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+    }
+    const bool is_text = a->info.type == SQUALL_STRING;
+    const bool plain = sq_type_is_float(a->info.type) || sq_type_is_integer(a->info.type) || a->info.type == SQUALL_BOOL;
+    if (fill && (is_text ? sq_json_string(fill) != NULL : plain && sq_zarr_fill_parse(a->info.type, fill, element)))
+        *ret = fill;
+    else
+        sq_json_free(fill);
+    return 0;
+}
+
+int sq_array_compare_meaning(const char *name, const struct sq_json *of_source, const struct sq_json *of_store, bool with_fill,
+                             struct squall_error *err)
+{
+    static const char *const KEYS[] = {"units", "scale_factor", "add_offset", "_FillValue"};
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS - !with_fill; i++) {
+        const struct sq_json *a = scalar(sq_json_get(of_source, KEYS[i])), *b = scalar(sq_json_get(of_store, KEYS[i]));
+        SQ_CLEANUP_TEXT struct sq_text was = SQ_TEXT_INIT;
+        SQ_CLEANUP_TEXT struct sq_text is = SQ_TEXT_INIT;
+        if (a == b || sq_json_equal(a, b))
+            continue;
+        if (b)
+            SQ_TRY(sq_json_write(b, false, &was, err));
+        if (a)
+            SQ_TRY(sq_json_write(a, false, &is, err));
+        return sq_error(err, SQUALL_EREFUSED, "%s: %s is %.100s in the store and %.100s in the sources; convert them into another store",
+                        name, KEYS[i], b ? was.data : "absent", a ? is.data : "absent");
+    }
+    return 0;
+}
+
+unsigned sq_array_missing_values(const struct squall_array *a, double *ret)
+{
+    static const char *const KEYS[] = {"_FillValue", "missing_value"};
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
+    unsigned count = 0;
+    if (sq_json_parse(a->info.attributes, strlen(a->info.attributes), &attributes, NULL) || add_fill_of_v2(a, attributes, NULL))
+        return 0;
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
+        count += number(scalar(sq_json_get(attributes, KEYS[i])), &ret[count]);
+    return count;
+}

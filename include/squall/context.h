@@ -17,6 +17,11 @@ struct squall_context_options {
     /* Asked between pieces of work, from any thread; non-zero ends the work with SQUALL_ECANCELLED. NULL: never. */
     int (*cancelled)(void *user);
     void *user;
+    /*
+     * Where squall_dataset_open_many keeps what it found in the headers of files, so that they open faster again: a folder, made when it is first
+     * needed, which any number of processes share. NULL: nowhere. Copied. The command and the Python package take $XDG_CACHE_HOME/squall.
+     */
+    const char *cache_folder;
 };
 
 /* options may be NULL (the defaults). *ret: squall_context_free. */

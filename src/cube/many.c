@@ -1,6 +1,7 @@
 /*
  * See squall/many.h. Each file is opened as a dataset of its own and compared with the first; variables of the result are the files' arrays,
- * one behind the other. Decoders and their buffers belong to the result, so that ten thousand files need no more of them than one.
+ * one behind the other. Decoders and their buffers belong to the result, so that ten thousand files need no more of them than one. A file that an
+ * index knows (many_index.h) comes late: it is opened when it is first read.
  */
 #include "cube/many.h"
 #include "array/dtype.h"
@@ -11,20 +12,27 @@
 #include "base/text.h"
 #include "cube/grib_dataset.h"
 #include "cube/many_compare.h"
+#include "cube/many_index.h"
 #include "cube/many_order.h"
 #include "engine/joined_array.h"
 #include "engine/read.h"
 #include "squall/many.h"
+#include "squall/version.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/pool.h"
 #include <stdatomic.h>
 #include <string.h>
 
+/* Fewer files are opened sooner than an index is written and read. */
+enum { INDEXED_FILES = 16 };
+
 struct one_file {
-    struct squall_dataset *ds;
+    _Atomic(struct squall_dataset *) ds; /* NULL: not open yet */
     struct sq_drift drift;
-    struct sq_many_part part; /* of the coordinate */
-    uint64_t length;          /* of the dimension */
+    struct sq_many_entry entry;
+    bool is_regular; /* entry.identity is that of a file */
+    char *path;      /* from the root on, of one that comes late; NULL: it was opened */
 };
 
 struct many {
@@ -39,6 +47,9 @@ struct many {
     const struct squall_array *coordinate; /* of the first file; NULL: none of numbers */
     struct sq_many_coordinate joined;
     _Atomic uint64_t coordinate_bytes; /* of the files that were looked at */
+    const char *index_folder;          /* NULL: no index is kept */
+    struct sq_many_index_shape shape;
+    struct sq_many_index *index; /* while files are opened; NULL: there is none */
 };
 
 /* ---- along what ------------------------------------------------------------------------------------------------------------------- */
@@ -129,33 +140,43 @@ static int find_length(const struct many *m, struct one_file *f, struct squall_e
         int d = sq_dimension_of(a, m->dim);
         if (d < 0 || !sq_find_array(m->files[0].ds, a->info.name, i))
             continue;
-        if (found && a->info.shape[d] != f->length)
+        if (found && a->info.shape[d] != f->entry.length)
             return sq_error(err, SQUALL_EREFUSED, "%s: %s has %llu elements along %s, others have %llu", f->ds->path, a->info.name,
-                            (unsigned long long)a->info.shape[d], m->dim, (unsigned long long)f->length);
-        f->length = a->info.shape[d];
+                            (unsigned long long)a->info.shape[d], m->dim, (unsigned long long)f->entry.length);
+        f->entry.length = a->info.shape[d];
         found = true;
     }
     if (m->new_dimension)
-        f->length = 1;
+        f->entry.length = 1;
     return 0;
 }
 
 /* All files' values are in memory at once, several times: a coordinate that nobody wrote may claim any length. */
-static int reserve_coordinate(struct many *m, const struct squall_array *a, struct squall_error *err)
+static int reserve_coordinate(struct many *m, size_t index, uint64_t length, struct squall_error *err)
 {
     enum { COPIES = 4 };
-    const uint64_t limit = m->ctx->memory_bytes / COPIES, length = a->info.rank ? a->info.shape[0] : 1;
+    const uint64_t limit = m->ctx->memory_bytes / COPIES;
     uint64_t bytes;
     if (!sq_mul_u64(length, sizeof(uint64_t), &bytes) || bytes > limit || atomic_fetch_add(&m->coordinate_bytes, bytes) > limit - bytes)
         return sq_error(err, SQUALL_ENOMEM, "%s: %s has %llu values; with other files' they need more memory than may be used",
-                        a->dataset->path, m->dim, (unsigned long long)length);
+                        m->paths[index], m->dim, (unsigned long long)length);
     return 0;
+}
+
+/* Which file it is, found before anything is read of it. */
+static void identify(struct many *m, size_t index)
+{
+    enum sq_file_kind kind = SQ_FILE_NONE;
+    struct one_file *f = &m->files[index];
+    f->is_regular = m->index_folder && !sq_file_stat(m->paths[index], &kind, &f->entry.identity, NULL) && kind == SQ_FILE_REGULAR;
 }
 
 static int open_file(struct many *m, size_t index, struct squall_error *err)
 {
-    SQ_TRY(sq_open_path(m->ctx, m->paths[index], &m->files[index].ds, err));
-    m->files[index].ds->workers_of = m->files[0].ds;
+    struct squall_dataset *ds;
+    SQ_TRY(sq_open_path(m->ctx, m->paths[index], &ds, err));
+    ds->workers_of = m->files[0].ds;
+    m->files[index].ds = ds;
     return 0;
 }
 
@@ -180,19 +201,48 @@ static void lighten(const struct many *m, struct squall_dataset *ds)
     ds->attributes = ds->attribute_types = NULL;
 }
 
+/* How long the chunks of what is joined are along the dimension. */
+static int find_chunks(const struct many *m, struct one_file *f, struct squall_error *err)
+{
+    const struct squall_dataset *first = m->files[0].ds;
+    if (!(f->entry.chunks = sq_alloc_zero(m->shape.joined, sizeof *f->entry.chunks)))
+        return sq_error_memory(err, m->shape.joined * sizeof *f->entry.chunks);
+    for (size_t i = 0, number = 0; i < first->array_count && number < m->shape.joined; i++) {
+        if (!is_joined(m, first->arrays[i]))
+            continue;
+        const struct squall_array *a = sq_find_array(f->ds, first->arrays[i]->info.name, i);
+        const int axis = a ? sq_dimension_of(a, m->dim) : -1;
+        f->entry.chunks[number++] = axis < 0 ? 0 : a->info.chunks[axis];
+    }
+    return 0;
+}
+
 /* What it adds: how long it is, and the coordinate's values. */
 static int look_at(struct many *m, size_t index, struct squall_error *err)
 {
     struct one_file *f = &m->files[index];
     SQ_TRY(find_length(m, f, err));
+    if (m->index_folder)
+        SQ_TRY(find_chunks(m, f, err));
     struct squall_array *a = m->coordinate ? sq_find_array(f->ds, m->dim, 0) : NULL;
     if (!m->coordinate)
         return 0;
     if (!a)
         return sq_error(err, SQUALL_EREFUSED, "%s: there is no %s, which tells where its fields belong", m->paths[index], m->dim);
-    SQ_TRY(reserve_coordinate(m, a, err));
-    int status = sq_many_part_read(a, &f->part, err);
+    SQ_TRY(reserve_coordinate(m, index, a->info.rank ? a->info.shape[0] : 1, err));
+    int status = sq_many_part_read(a, &f->entry.part, err);
     return status ? sq_error_within(err, status, "%s", m->paths[index]) : 0;
+}
+
+/* false: the index does not know it. */
+static int take_from_index(struct many *m, size_t index, bool *ret, struct squall_error *err)
+{
+    struct one_file *f = &m->files[index];
+    *ret = m->index && f->is_regular && sq_many_index_find(m->index, &f->entry.identity, &f->entry);
+    if (!*ret)
+        return 0;
+    f->path = sq_path_absolute(m->paths[index]);
+    return f->path ? reserve_coordinate(m, index, m->coordinate ? f->entry.length : 0, err) : sq_error_memory(err, 1);
 }
 
 static int take_file(void *user, size_t index, unsigned seat, struct squall_error *err)
@@ -202,6 +252,13 @@ static int take_file(void *user, size_t index, unsigned seat, struct squall_erro
     (void)seat;
     if (sq_cancelled(m->ctx))
         return sq_error(err, SQUALL_ECANCELLED, "opening %s was cancelled", m->paths[index]);
+    bool known = false;
+    if (index > 0)
+        identify(m, index);
+    if (index > 0)
+        SQ_TRY(take_from_index(m, index, &known, err));
+    if (known)
+        return 0;
     if (!f->ds)
         SQ_TRY(open_file(m, index, err));
     if (index > 0)
@@ -262,10 +319,10 @@ static int find_order(struct many *m, struct sq_drift *drift, struct squall_erro
     if (!parts)
         return sq_error_memory(err, m->count * sizeof *parts);
     for (size_t i = 0; i < m->count; i++)
-        parts[i] = m->files[i].part;
+        parts[i] = m->files[i].entry.part;
     int status = sq_many_order(parts, m->paths, m->count, m->dim, m->options.order, m->order, drift, &m->joined, err);
     for (size_t i = 0; i < m->count; i++) /* values may have become wider */
-        m->files[i].part = parts[i];
+        m->files[i].entry.part = parts[i];
     return status;
 }
 
@@ -295,23 +352,75 @@ static int add_coordinate(struct many *m, struct squall_dataset *ds, struct squa
                                m->coordinate->info.attribute_types, err);
 }
 
-static int add_array(struct many *m, struct squall_dataset *ds, size_t index, struct squall_array **parts, const uint64_t *lengths,
-                     struct squall_error *err)
+/* A file that comes late, as it was when all were opened. */
+static int open_late_file(const struct many *m, const struct one_file *f, struct squall_dataset **ret, struct squall_error *err)
+{
+    enum sq_file_kind kind;
+    struct sq_file_identity now = {0};
+    struct squall_error reason = SQUALL_ERROR_INIT;
+    struct squall_dataset *ds = NULL;
+    int opened = sq_open_path(m->ctx, f->path, &ds, &reason);
+    int status = sq_file_stat(f->path, &kind, &now, err);
+    if (!status && kind == SQ_FILE_NONE)
+        status = sq_error(err, SQUALL_EIO, "%s is gone since it was opened", f->path);
+    else if (!status && (kind != SQ_FILE_REGULAR || !sq_file_identity_same(&now, &f->entry.identity)))
+        status = sq_error(err, SQUALL_EIO, "%s changed since it was opened; open it again", f->path);
+    if (!status && opened && err)
+        *err = reason;
+    if (status || opened) {
+        squall_dataset_close(ds);
+        return status ? status : opened;
+    }
+    ds->workers_of = m->files[0].ds;
+    lighten(m, ds);
+    *ret = ds;
+    return 0;
+}
+
+/* Threads that need the file at the same time may each open it, and all but one close theirs. */
+static int open_late(void *user, size_t part, const char *name, struct squall_array **ret, struct squall_error *err)
+{
+    const struct many *m = user;
+    struct one_file *f = &m->files[m->order[part]];
+    struct squall_dataset *ds = atomic_load(&f->ds), *own = NULL;
+    if (!ds) {
+        SQ_TRY(open_late_file(m, f, &own, err));
+        if (atomic_compare_exchange_strong(&f->ds, &ds, own))
+            ds = own;
+        else
+            squall_dataset_close(own);
+    }
+    *ret = sq_find_array(ds, name, 0);
+    return *ret ? 0 : sq_error(err, SQUALL_ECORRUPT, "%s: there is no %s, which the index of many files says there is", f->path, name);
+}
+
+/* number: of the array, among those that are joined */
+static int join_array(struct many *m, struct squall_dataset *ds, size_t index, size_t number, struct squall_array **parts,
+                      const uint64_t *lengths, struct squall_error *err)
+{
+    const struct squall_array *a = m->files[0].ds->arrays[index];
+    struct sq_join join = {.parts = parts, .count = m->count, .lengths = lengths, .dim = m->dim, .open = open_late, .user = m};
+    join.axis = m->new_dimension ? SQ_JOIN_NEW_DIMENSION : sq_dimension_of(a, m->dim);
+    for (size_t i = 0; i < m->count; i++) {
+        const struct one_file *f = &m->files[m->order[i]];
+        parts[i] = f->path ? sq_late_part : sq_find_array(f->ds, a->info.name, index);
+        join.pattern = m->order[i] == 0 ? i : join.pattern;
+        if (f->path && number < m->shape.joined && f->entry.chunks[number] > join.late_chunk)
+            join.late_chunk = f->entry.chunks[number];
+    }
+    return sq_joined_array_add(ds, &join, err);
+}
+
+static int add_array(struct many *m, struct squall_dataset *ds, size_t index, size_t number, struct squall_array **parts,
+                     const uint64_t *lengths, struct squall_error *err)
 {
     struct squall_array *a = m->files[0].ds->arrays[index];
-    int axis = sq_dimension_of(a, m->dim);
     if (a == m->coordinate)
         return add_coordinate(m, ds, err);
-    if (!is_joined(m, a)) { /* the first file's, for all */
-        const uint64_t length = a->info.rank ? a->info.shape[0] : 1;
-        return sq_joined_array_add(ds, &a, &length, 1, 0, 0, "", err);
-    }
-    size_t pattern = 0;
-    for (size_t i = 0; i < m->count; i++) {
-        parts[i] = sq_find_array(m->files[m->order[i]].ds, a->info.name, index);
-        pattern = m->order[i] == 0 ? i : pattern;
-    }
-    return sq_joined_array_add(ds, parts, lengths, m->count, pattern, m->new_dimension ? SQ_JOIN_NEW_DIMENSION : axis, m->dim, err);
+    if (is_joined(m, a))
+        return join_array(m, ds, index, number, parts, lengths, err);
+    const uint64_t length = a->info.rank ? a->info.shape[0] : 1; /* the first file's, for all */
+    return sq_joined_array_add(ds, &(struct sq_join){.parts = &a, .count = 1, .lengths = &length, .dim = ""}, err);
 }
 
 static int fill_dataset(struct many *m, struct squall_dataset *ds, struct squall_error *err)
@@ -324,8 +433,8 @@ static int fill_dataset(struct many *m, struct squall_dataset *ds, struct squall
         return sq_error_memory(err, m->count * sizeof(struct squall_array *));
     for (size_t i = 0; i < m->count; i++) {
         const struct squall_dataset *one = m->files[i].ds;
-        lengths[i] = m->files[m->order[i]].length;
-        for (size_t k = 0; k < one->problem_count; k++)
+        lengths[i] = m->files[m->order[i]].entry.length;
+        for (size_t k = 0; one && k < one->problem_count; k++)
             SQ_TRY(sq_dataset_add_problem(ds, one->problems[k], err));
     }
     for (size_t i = 0; i < first->group_count; i++) {
@@ -338,8 +447,10 @@ static int fill_dataset(struct many *m, struct squall_dataset *ds, struct squall
         }
         SQ_TRY(sq_dataset_add_group(ds, group->name, attributes, types, err));
     }
-    for (size_t i = 0; i < first->array_count; i++)
-        SQ_TRY(add_array(m, ds, i, parts, lengths, err));
+    for (size_t i = 0, number = 0; i < first->array_count; i++) {
+        SQ_TRY(add_array(m, ds, i, number, parts, lengths, err));
+        number += is_joined(m, first->arrays[i]);
+    }
     return 0;
 }
 
@@ -349,8 +460,10 @@ static void many_free(void *data)
     for (size_t i = m->count; i-- > 0;) { /* the first last: it has the others' decoders */
         squall_dataset_close(m->files[i].ds);
         sq_drift_done(&m->files[i].drift);
-        sq_many_part_done(&m->files[i].part);
+        sq_many_entry_done(&m->files[i].entry);
+        sq_free(m->files[i].path);
     }
+    sq_many_index_free(m->index);
     sq_free(m->files);
     sq_free(m->order);
     sq_free(m->dim);
@@ -370,14 +483,114 @@ static int refuse_fatal(const struct many *m, struct squall_error *err)
     return 0;
 }
 
+/* ---- the index -------------------------------------------------------------------------------------------------------------------- */
+
+static void hash_text(struct sq_hash *hash, const char *text)
+{
+    *hash = sq_hash_more(*hash, text ? text : "", text ? strlen(text) + 1 : 0);
+}
+
+static int hash_values(struct sq_hash *hash, struct squall_array *a, struct squall_error *err)
+{
+    const struct squall_selection all = squall_selection_all(a);
+    const size_t bytes = (size_t)a->info.shape[0] * a->info.element_bytes;
+    SQ_CLEANUP_FREE void *values = sq_alloc(bytes, 1);
+    if (!values)
+        return sq_error_memory(err, bytes);
+    SQ_TRY(sq_array_read(a, &all, values, NULL, 1, NULL, err));
+    *hash = sq_hash_more(*hash, values, bytes);
+    return 0;
+}
+
+/* All of it that other files are compared with. */
+static int hash_array(const struct many *m, struct sq_hash *hash, struct squall_array *a, struct squall_error *err)
+{
+    const struct squall_array_info *info = &a->info;
+    const int axis = sq_dimension_of(a, m->dim);
+    const uint64_t numbers[] = {info->type, info->rank, info->element_bytes};
+    const char *const texts[] = {info->name, info->numpy_type, info->sequence_type, info->attributes, info->fill_value, info->unsupported};
+    *hash = sq_hash_more(*hash, numbers, sizeof numbers);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        hash_text(hash, texts[i]);
+    for (unsigned d = 0; d < info->rank; d++) {
+        const uint64_t length = (int)d == axis ? UINT64_MAX : info->shape[d];
+        hash_text(hash, info->dims[d]);
+        *hash = sq_hash_more(*hash, &length, sizeof length);
+    }
+    return axis < 0 && sq_is_coordinate(a) && sq_values_are_compared(a) ? hash_values(hash, a, err) : 0;
+}
+
+/*
+ * An index tells of files that agreed with the first one. Its key is what they were compared with, and where the first one is, so that files of
+ * several series do not take each other's place.
+ */
+static int load_index(struct many *m, struct squall_error *err)
+{
+    const struct squall_dataset *first = m->files[0].ds;
+    const uint64_t numbers[] = {m->new_dimension, m->coordinate != NULL};
+    struct sq_hash key = sq_hash_bytes(numbers, sizeof numbers);
+    SQ_CLEANUP_FREE char *path = sq_path_absolute(m->paths[0]);
+    if (!path)
+        return sq_error_memory(err, 1);
+    hash_text(&key, squall_version());
+    hash_text(&key, path);
+    hash_text(&key, m->dim);
+    m->shape.counted = m->coordinate != NULL;
+    for (size_t i = 0; i < first->array_count; i++) {
+        m->shape.joined += !m->new_dimension && is_joined(m, first->arrays[i]);
+        SQ_TRY(hash_array(m, &key, first->arrays[i], err));
+    }
+    m->shape.key = key;
+    m->index = sq_many_index_load(m->index_folder, &m->shape);
+    return 0;
+}
+
+/* One that was written a moment ago may be written to again within one tick of its file system's clock, and no time would tell. */
+static bool is_settled(const struct sq_file_identity *identity, int64_t now_ns)
+{
+    static const int64_t TICK_NS = INT64_C(2000000000); /* the coarsest: FAT's */
+    return now_ns - identity->ctime_ns > TICK_NS && now_ns - identity->mtime_ns > TICK_NS;
+}
+
+/* What was found of the files that agree with the first. now_ns: a time before they were opened */
+static void save_index(struct many *m, int64_t now_ns)
+{
+    SQ_CLEANUP_FREE struct sq_many_entry *entries = sq_alloc(m->count, sizeof *entries);
+    size_t count = 0, new_count = 0;
+    for (size_t i = 1; entries && i < m->count; i++) {
+        const struct one_file *f = &m->files[i];
+        const struct squall_dataset *ds = f->ds;
+        if (!f->is_regular || f->drift.count > 0 || (ds && ds->problem_count > 0) || !is_settled(&f->entry.identity, now_ns))
+            continue;
+        entries[count++] = f->entry;
+        new_count += f->path == NULL;
+    }
+    if (new_count > 0)
+        sq_many_index_save(m->index_folder, &m->shape, entries, count);
+}
+
+/* Each file is looked at, or known. */
+static int take_files(struct many *m, struct squall_error *err)
+{
+    const int64_t now_ns = sq_clock_now_ns();
+    if (m->index_folder)
+        SQ_TRY(load_index(m, err));
+    SQ_TRY(sq_parallel(m->ctx->threads, m->count, take_file, m, err));
+    SQ_TRY(refuse_fatal(m, err));
+    if (m->index_folder)
+        save_index(m, now_ns);
+    sq_many_index_free(m->index);
+    m->index = NULL;
+    return 0;
+}
+
 static int open_files(struct many *m, struct squall_dataset *ds, struct squall_error *err)
 {
     struct sq_drift disorder = {0};
-    if (m->count > 1)
+    if (m->count > 1 && !m->options.concat_dim)
         SQ_TRY(open_file(m, 1, err));
     SQ_TRY(choose_dimension(m, err));
-    SQ_TRY(sq_parallel(m->ctx->threads, m->count, take_file, m, err));
-    SQ_TRY(refuse_fatal(m, err));
+    SQ_TRY(take_files(m, err));
     int status = find_order(m, &disorder, err);
     if (!status)
         status = apply_policy(m, &disorder, ds, err);
@@ -401,6 +614,7 @@ static int make_dataset(const struct squall_context *ctx, const char *const *pat
         return sq_error_memory(err, count * sizeof *files);
     }
     *m = (struct many){.ctx = ctx, .paths = paths, .count = count, .options = options, .files = files, .order = order};
+    m->index_folder = count >= INDEXED_FILES ? ctx->cache_folder : NULL;
     files[0].ds = first;
     ds->format_data = m;
     ds->format_data_free = many_free;
@@ -420,7 +634,7 @@ const char *sq_many_dimension(const struct squall_dataset *ds)
 size_t sq_many_file_at(const struct squall_dataset *ds, size_t i, uint64_t *ret_length)
 {
     const struct many *m = ds->format_data;
-    *ret_length = m->files[m->order[i]].length;
+    *ret_length = m->files[m->order[i]].entry.length;
     return m->order[i];
 }
 

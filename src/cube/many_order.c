@@ -19,11 +19,15 @@ static int copy_text(const struct sq_json *attributes, const char *name, char **
     return 0;
 }
 
+bool sq_many_is_countable_type(enum squall_type type)
+{
+    return type != SQUALL_FLOAT16 && type != SQUALL_BFLOAT16 && sq_type_size(type) <= 8 &&
+           (sq_type_is_float(type) || sq_type_is_integer(type));
+}
+
 bool sq_many_is_countable(const struct squall_array *a)
 {
-    const enum squall_type type = a->info.type;
-    return !a->info.unsupported && type != SQUALL_FLOAT16 && type != SQUALL_BFLOAT16 && sq_type_size(type) <= 8 &&
-           (sq_type_is_float(type) || sq_type_is_integer(type));
+    return !a->info.unsupported && sq_many_is_countable_type(a->info.type);
 }
 
 int sq_many_part_read(struct squall_array *a, struct sq_many_part *ret, struct squall_error *err)

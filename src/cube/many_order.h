@@ -20,7 +20,9 @@ struct sq_many_coordinate {
     uint64_t length;
 };
 
-/* Is it of a type that files can be put in order by? */
+/* Can files be put in order by numbers of this type? */
+bool sq_many_is_countable_type(enum squall_type type);
+/* Is it of such a type? */
 bool sq_many_is_countable(const struct squall_array *a);
 
 /* The part of one file: `a` is the coordinate, one element where it has no dimension. */

@@ -3,6 +3,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "engine/chunk_cache.h"
+#include "sys/file.h"
 #include "sys/memory_limit.h"
 #include "sys/pool.h"
 
@@ -24,8 +25,10 @@ int squall_context_new(const struct squall_context_options *options, squall_cont
         .user = options->user,
     };
     size_t cache_bytes = ctx->memory_bytes / 8 < CACHE_LIMIT_BYTES ? (size_t)(ctx->memory_bytes / 8) : CACHE_LIMIT_BYTES;
-    if (!(ctx->cache = sq_chunk_cache_new(cache_bytes))) {
-        sq_free(ctx);
+    ctx->cache = sq_chunk_cache_new(cache_bytes);
+    ctx->cache_folder = options->cache_folder ? sq_path_absolute(options->cache_folder) : NULL;
+    if (!ctx->cache || (options->cache_folder && !ctx->cache_folder)) {
+        squall_context_free(ctx);
         return sq_error_memory(err, cache_bytes);
     }
     *ret = ctx;
@@ -38,5 +41,6 @@ void squall_context_free(squall_context *ctx)
         return;
     sq_kept_memory_done(&ctx->kept);
     sq_chunk_cache_free(ctx->cache);
+    sq_free(ctx->cache_folder);
     sq_free(ctx);
 }

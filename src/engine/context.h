@@ -30,6 +30,7 @@ struct squall_context {
     struct sq_chunk_cache *cache; /* NULL: none */
     int (*cancelled)(void *user);
     void *user;
+    char *cache_folder; /* NULL: none */
 };
 
 static inline bool sq_cancelled(const struct squall_context *ctx)

@@ -14,8 +14,10 @@
 
 struct joined {
     struct squall_array base;
-    struct squall_array **parts; /* NULL: fill values */
-    uint64_t *edges;             /* part i has the elements from edges[i] up to edges[i + 1] along the axis */
+    _Atomic(struct squall_array *) *parts; /* NULL: fill values; sq_late_part */
+    int (*open)(void *user, size_t part, const char *name, struct squall_array **ret, struct squall_error *err);
+    void *user;
+    uint64_t *edges; /* part i has the elements from edges[i] up to edges[i + 1] along the axis */
     size_t count;
     bool new_dimension; /* else along `axis`, which the parts have */
     unsigned axis;      /* of the joined array */
@@ -23,6 +25,41 @@ struct joined {
     uint64_t shape[SQUALL_RANK_MAX], chunks[SQUALL_RANK_MAX];
     char *dims[SQUALL_RANK_MAX];
 };
+
+/* Only its address means anything. */
+static struct squall_array late;
+struct squall_array *const sq_late_part = &late;
+
+/* ---- parts that come late --------------------------------------------------------------------------------------------------------- */
+
+/* Is a part what it was said to be? */
+static bool is_as_told(const struct joined *j, size_t part, const struct squall_array *a)
+{
+    const struct squall_array_info *told = &j->base.info, *found = &a->info;
+    const unsigned shift = j->new_dimension;
+    bool same = found->rank + shift == told->rank && found->type == told->type && found->element_bytes == told->element_bytes &&
+                !strcmp(found->numpy_type, told->numpy_type);
+    for (unsigned d = 0; same && d < found->rank; d++) {
+        const bool along = d + shift == j->axis;
+        same = found->shape[d] == (along ? j->edges[part + 1] - j->edges[part] : told->shape[d + shift]);
+    }
+    return same;
+}
+
+/* *ret: the array, or NULL. */
+static int get_part(const struct joined *j, size_t part, struct squall_array **ret, struct squall_error *err)
+{
+    struct squall_array *a = atomic_load_explicit(&j->parts[part], memory_order_acquire);
+    if (a == &late) {
+        SQ_TRY(j->open(j->user, part, j->base.info.name, &a, err));
+        if (!is_as_told(j, part, a))
+            return sq_error(err, SQUALL_ECORRUPT, "%s: not what the index of many files says of it; remove the folder of indexes",
+                            a->dataset->path);
+        atomic_store_explicit(&j->parts[part], a, memory_order_release);
+    }
+    *ret = a;
+    return 0;
+}
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -89,11 +126,12 @@ static int read_part(void *user, size_t index, unsigned seat, struct squall_erro
     if (!within_part(r, number, &part, &first))
         return 0;
     uint8_t *dst = r->dst + (int64_t)first * r->strides[j->axis];
-    if (!j->parts[number])
+    struct squall_array *a = NULL;
+    SQ_TRY(get_part(j, number, &a, err));
+    if (!a)
         return fill_part(r, &part, dst, err);
     if (j->new_dimension)
         drop_new_dimension(&part, j->base.info.rank);
-    struct squall_array *a = j->parts[number];
     int status = sq_array_read(a, &part, dst, r->strides + j->new_dimension, r->inner_threads, r->speeds ? &r->speeds[seat] : NULL, err);
     return status ? sq_error_within(err, status, "%s", a->dataset->path) : 0;
 }
@@ -148,10 +186,12 @@ static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squa
     const struct joined *j = (const struct joined *)a;
     uint64_t bytes = 0;
     for (size_t i = 0; i < j->count; i++) {
-        uint64_t part = 0;
-        if (j->parts[i])
-            SQ_TRY(squall_array_stored_bytes(j->parts[i], &part, err));
-        bytes += part;
+        struct squall_array *part = NULL;
+        uint64_t part_bytes = 0;
+        SQ_TRY(get_part(j, i, &part, err));
+        if (part)
+            SQ_TRY(squall_array_stored_bytes(part, &part_bytes, err));
+        bytes += part_bytes;
     }
     *ret = bytes;
     return 0;
@@ -185,22 +225,23 @@ bool sq_joined_array_is_plain(const struct squall_array *a)
 
 /* ---- making one ------------------------------------------------------------------------------------------------------------------- */
 
-static int copy_parts(struct joined *j, struct squall_array *const *parts, const uint64_t *lengths, struct squall_error *err)
+static int copy_parts(struct joined *j, const struct sq_join *join, struct squall_error *err)
 {
-    j->parts = sq_alloc(j->count, sizeof(struct squall_array *));
+    j->parts = sq_alloc(j->count, sizeof *j->parts);
     j->edges = sq_alloc(j->count + 1, sizeof *j->edges);
     if (!j->parts || !j->edges)
         return sq_error_memory(err, j->count * sizeof(struct squall_array *));
-    memcpy(j->parts, parts, j->count * sizeof(struct squall_array *));
+    for (size_t i = 0; i < j->count; i++)
+        atomic_init(&j->parts[i], join->parts[i]);
     j->edges[0] = 0;
     for (size_t i = 0; i < j->count; i++)
-        if (!sq_add_u64(j->edges[i], j->new_dimension ? 1 : lengths[i], &j->edges[i + 1]) || j->edges[i + 1] > INT64_MAX)
+        if (!sq_add_u64(j->edges[i], j->new_dimension ? 1 : join->lengths[i], &j->edges[i + 1]) || j->edges[i + 1] > INT64_MAX)
             return sq_error(err, SQUALL_ECORRUPT, "array %s: together the files are longer than can be counted", j->base.info.name);
     return 0;
 }
 
 /* Along the axis the longest chunk of any part. */
-static void describe_shape(struct joined *j, const struct squall_array_info *pattern)
+static void describe_shape(struct joined *j, const struct sq_join *join, const struct squall_array_info *pattern)
 {
     const unsigned shift = j->new_dimension;
     for (unsigned d = shift; d < pattern->rank + shift; d++) {
@@ -213,26 +254,29 @@ static void describe_shape(struct joined *j, const struct squall_array_info *pat
         j->dims[0] = j->dim;
     }
     j->shape[j->axis] = j->edges[j->count];
-    for (size_t i = 0; i < j->count && !j->new_dimension; i++)
-        if (j->parts[i] && j->parts[i]->info.chunks[j->axis] > j->chunks[j->axis])
-            j->chunks[j->axis] = j->parts[i]->info.chunks[j->axis];
+    for (size_t i = 0; i < j->count && !j->new_dimension; i++) {
+        const struct squall_array *part = join->parts[i];
+        const uint64_t chunk = !part ? 0 : part == &late ? join->late_chunk : part->info.chunks[j->axis];
+        j->chunks[j->axis] = chunk > j->chunks[j->axis] ? chunk : j->chunks[j->axis];
+    }
 }
 
-int sq_joined_array_add(struct squall_dataset *ds, struct squall_array *const *parts, const uint64_t *lengths, size_t count, size_t pattern,
-                        int axis, const char *dim, struct squall_error *err)
+int sq_joined_array_add(struct squall_dataset *ds, const struct sq_join *join, struct squall_error *err)
 {
-    const struct squall_array *first = parts[pattern];
+    const struct squall_array *first = join->parts[join->pattern];
     struct joined *j = sq_alloc_zero(1, sizeof *j);
     if (!j)
         return sq_error_memory(err, sizeof *j);
-    j->new_dimension = axis == SQ_JOIN_NEW_DIMENSION;
-    j->axis = j->new_dimension ? 0 : (unsigned)axis;
-    j->count = count;
+    j->new_dimension = join->axis == SQ_JOIN_NEW_DIMENSION;
+    j->axis = j->new_dimension ? 0 : (unsigned)join->axis;
+    j->count = join->count;
+    j->open = join->open;
+    j->user = join->user;
     j->base.ops = &JOINED_OPS;
     j->base.fill = first->fill;
     j->base.info = first->info;
-    j->dim = sq_strdup(dim);
-    int status = j->dim ? copy_parts(j, parts, lengths, err) : sq_error_memory(err, strlen(dim));
+    j->dim = sq_strdup(join->dim);
+    int status = j->dim ? copy_parts(j, join, err) : sq_error_memory(err, strlen(join->dim));
     if (!status && first->info.rank + j->new_dimension > SQUALL_RANK_MAX)
         status = sq_error(err, SQUALL_EUNSUPPORTED, "array %s: no room for a further dimension, %u are there", first->info.name,
                           first->info.rank);
@@ -240,7 +284,7 @@ int sq_joined_array_add(struct squall_dataset *ds, struct squall_array *const *p
         joined_free(&j->base);
         return status;
     }
-    describe_shape(j, &first->info);
+    describe_shape(j, join, &first->info);
     j->base.info.rank = first->info.rank + j->new_dimension;
     j->base.info.shape = j->shape;
     j->base.info.chunks = j->chunks;

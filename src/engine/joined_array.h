@@ -10,16 +10,24 @@
 /* Which dimension the parts follow each other along: one that they have, or a new one before all others, in which each has one place. */
 enum { SQ_JOIN_NEW_DIMENSION = -1 };
 
-/*
- * Add to ds an array that is described as parts[pattern], but for the shape along `axis`.
- *
- * parts    count arrays of one type and rank, equal in shape but along `axis`; their datasets outlive ds's arrays. NULL: reads as the fill value
- *          of the pattern
- * lengths  of each part along `axis`; NULL with SQ_JOIN_NEW_DIMENSION
- * dim      name of the new dimension; copied
- */
-int sq_joined_array_add(struct squall_dataset *ds, struct squall_array *const *parts, const uint64_t *lengths, size_t count, size_t pattern,
-                        int axis, const char *dim, struct squall_error *err) SQUALL_CHECK;
+/* A part that is not open yet: `open` gives it when it is first read. */
+extern struct squall_array *const sq_late_part;
+
+struct sq_join {
+    /* count arrays of one type and rank, equal in shape but along the axis; their datasets outlive the joined array. NULL: fill values of the pattern */
+    struct squall_array *const *parts;
+    size_t count;
+    const uint64_t *lengths; /* of each along the axis; SQ_JOIN_NEW_DIMENSION: of no meaning */
+    size_t pattern;          /* the part as which the array is described, but for its shape along the axis */
+    int axis;
+    const char *dim; /* of the new dimension; copied */
+    /* The array `name` of a late part, by any thread and any number of times; it is checked against the pattern. */
+    int (*open)(void *user, size_t part, const char *name, struct squall_array **ret, struct squall_error *err);
+    void *user;
+    uint64_t late_chunk; /* the longest chunk of a late part along the axis */
+};
+
+int sq_joined_array_add(struct squall_dataset *ds, const struct sq_join *join, struct squall_error *err) SQUALL_CHECK;
 
 /* Does a part lie at an index along the axis (of an array that is not joined: always)? Where none does, reads give the fill value. */
 bool sq_joined_array_has(const struct squall_array *a, uint64_t index);

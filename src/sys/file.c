@@ -22,6 +22,7 @@ static struct sq_file_identity identity_of(const struct stat *s)
         .inode = s->st_ino,
         .size_bytes = (uint64_t)s->st_size,
         .mtime_ns = (int64_t)s->st_mtim.tv_sec * 1000000000 + s->st_mtim.tv_nsec,
+        .ctime_ns = (int64_t)s->st_ctim.tv_sec * 1000000000 + s->st_ctim.tv_nsec,
     };
 }
 

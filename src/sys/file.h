@@ -16,6 +16,7 @@ struct sq_file_identity {
     uint64_t inode;
     uint64_t size_bytes;
     int64_t mtime_ns; /* since 1970 */
+    int64_t ctime_ns; /* of the inode: links and modes change it, too, so that the same file may have another one */
 };
 
 /* In place of a time of change: the file is written to while it is known, and stays the same whatever its size and time are. */

@@ -25,17 +25,23 @@ void sq_py_context_drop(struct sq_py_context *shared)
     if (!shared || --shared->users > 0)
         return;
     squall_context_free(shared->context);
+    Py_XDECREF(shared->defaults.cache_folder);
     PyMem_Free(shared);
 }
 
 struct sq_py_context *sq_py_context_take(void)
 {
     const struct sq_py_defaults *d = &sq_py_defaults;
-    if (current && current->defaults.threads == d->threads && current->defaults.memory_bytes == d->memory_bytes) {
+    if (current && current->defaults.threads == d->threads && current->defaults.memory_bytes == d->memory_bytes &&
+        current->defaults.cache_folder == d->cache_folder) {
         current->users++;
         return current;
     }
-    const struct squall_context_options options = {.threads = d->threads, .memory_bytes = d->memory_bytes, .cancelled = sq_py_cancelled};
+    char *folder = NULL;
+    if (d->cache_folder && PyBytes_AsStringAndSize(d->cache_folder, &folder, NULL) < 0)
+        return NULL;
+    const struct squall_context_options options = {
+        .threads = d->threads, .memory_bytes = d->memory_bytes, .cancelled = sq_py_cancelled, .cache_folder = folder};
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_py_context *shared = PyMem_Calloc(1, sizeof *shared);
     if (!shared)
@@ -45,6 +51,7 @@ struct sq_py_context *sq_py_context_take(void)
         return (struct sq_py_context *)sq_py_raise(&err, NULL);
     }
     shared->defaults = *d;
+    Py_XINCREF(shared->defaults.cache_folder);
     shared->users = 2;
     sq_py_context_drop(current);
     current = shared;

@@ -44,17 +44,34 @@ def handles():
     return Handles(*_squall.handles())
 
 
-_current = {"threads": None, "memory": None, "max_open_files": None}
+_current = {"threads": None, "memory": None, "max_open_files": None, "cache_folder": None}
+_folder = None  # what of it the extension has: one object for one text
 
 
-def set_options(*, threads=..., memory=..., max_open_files=...):
-    """Limits for this process: threads and memory for what is opened from now on, open files at once.
+def _cache_folder(wanted):
+    """As bytes; None: nothing is kept."""
+    global _folder
+    if wanted is None and os.environ.get("SQUALL_INDEX_CACHE") != "0":
+        home = os.environ.get("XDG_CACHE_HOME", "")
+        home = home if os.path.isabs(home) else os.path.expanduser("~/.cache")  # a relative one is none, says the XDG specification
+        wanted = os.path.join(home, "squall") if os.path.isabs(home) else None
+    text = os.fsencode(wanted) if wanted else None
+    if text != _folder:
+        _folder = text
+    return _folder
+
+
+def set_options(*, threads=..., memory=..., max_open_files=..., cache_folder=...):
+    """Limits for this process: threads and memory for what is opened from now on, open files at once. And where indexes are kept.
 
     threads   most threads that one read or write works with; None: as many as the process may use
     memory    most bytes of working memory, a number or "4G"; None: half of the machine's, or of the cgroup's limit
 
     max_open_files   most files that stay open between reads; None: half of what the system allows (ulimit -n), at most 4096.
                      More than the system allows counts as that less 16
+
+    cache_folder     a folder in which squall.open_many keeps what it found in the headers of files, so that they open faster again; "":
+                     nothing is kept. None: $XDG_CACHE_HOME/squall, else ~/.cache/squall; nothing where $SQUALL_INDEX_CACHE is 0
 
     Options that are not given stay. Returns the options as they were, to be given back: squall.set_options(**before).
     """
@@ -72,10 +89,16 @@ def set_options(*, threads=..., memory=..., max_open_files=...):
             raise ValueError(f"max_open_files={max_open_files!r}: a number from 1 on, or None")
         wanted["max_open_files"] = max_open_files
         _squall.set_open_files(min(max_open_files or 0, sys.maxsize))
+    if cache_folder is not ...:
+        wanted["cache_folder"] = None if cache_folder is None else os.fspath(cache_folder)
     before = dict(_current)
-    _squall.set_defaults(wanted["threads"] or 0, 0 if wanted["memory"] is None else _bytes(wanted["memory"]))
+    memory_bytes = 0 if wanted["memory"] is None else _bytes(wanted["memory"])
+    _squall.set_defaults(wanted["threads"] or 0, memory_bytes, _cache_folder(wanted["cache_folder"]))
     _current.update(wanted)
     return before
+
+
+set_options()
 
 
 def show_versions(file=None):

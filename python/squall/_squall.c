@@ -98,9 +98,16 @@ static PyObject *set_defaults(PyObject *module, PyObject *args)
     (void)module;
     unsigned threads;
     unsigned long long memory_bytes;
-    if (!PyArg_ParseTuple(args, "IK", &threads, &memory_bytes))
+    PyObject *folder, *before = sq_py_defaults.cache_folder;
+    if (!PyArg_ParseTuple(args, "IKO", &threads, &memory_bytes, &folder))
         return NULL;
-    sq_py_defaults = (struct sq_py_defaults){threads, memory_bytes};
+    if (folder != Py_None && !PyBytes_Check(folder)) {
+        PyErr_SetString(PyExc_TypeError, "the folder is given as bytes, or None");
+        return NULL;
+    }
+    sq_py_defaults = (struct sq_py_defaults){threads, memory_bytes, folder == Py_None ? NULL : folder};
+    Py_XINCREF(sq_py_defaults.cache_folder);
+    Py_XDECREF(before);
     Py_RETURN_NONE;
 }
 
@@ -129,7 +136,7 @@ static PyObject *version(PyObject *module, PyObject *unused)
 
 static PyMethodDef methods[] = {
     {"set_defaults", set_defaults, METH_VARARGS,
-     "set_defaults(threads, memory_bytes): of datasets that are opened from now on; 0: automatic"},
+     "set_defaults(threads, memory_bytes, cache_folder): of datasets that are opened from now on; 0: automatic, None: no folder"},
     {"dataset_from_document", sq_py_dataset_from_document, METH_VARARGS, NULL},
     {"open_many", sq_py_open_many, METH_VARARGS, NULL},
     {"create_group", sq_py_create_group, METH_VARARGS, NULL},

@@ -29,6 +29,7 @@ extern struct sq_py_objects sq_py;
 struct sq_py_defaults {
     unsigned threads;
     uint64_t memory_bytes;
+    PyObject *cache_folder; /* bytes; NULL: none. A new object whenever it changes */
 };
 extern struct sq_py_defaults sq_py_defaults;
 

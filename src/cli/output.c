@@ -156,9 +156,25 @@ static int is_cancelled(void *user)
     return caught_signal != 0;
 }
 
+/* What many files have in their headers is kept where users keep what programs can find out again: the XDG base directory specification. */
+static const char *cache_folder(char *buffer, size_t size)
+{
+    const char *off = getenv("SQUALL_INDEX_CACHE"), *caches = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const bool given = caches && caches[0] == '/'; /* a relative one is none */
+    if ((off && !strcmp(off, "0")) || (!given && (!home || home[0] != '/')))
+        return NULL;
+    const int length = snprintf(buffer, size, "%s%s/squall", given ? caches : home, given ? "" : "/.cache");
+    return length > 0 && (size_t)length < size ? buffer : NULL;
+}
+
 squall_context *context_new(const struct arguments *a)
 {
-    struct squall_context_options wanted = {.threads = a->threads, .memory_bytes = a->memory_bytes, .cancelled = is_cancelled};
+    enum { PATH_BYTES = 4096 };
+    char folder[PATH_BYTES];
+    struct squall_context_options wanted = {.threads = a->threads,
+                                            .memory_bytes = a->memory_bytes,
+                                            .cancelled = is_cancelled,
+                                            .cache_folder = cache_folder(folder, sizeof folder)};
     struct squall_error err = SQUALL_ERROR_INIT;
     squall_context *ctx = NULL;
     if (squall_context_new(&wanted, &ctx, &err))

@@ -18,6 +18,7 @@ BUILD = pathlib.Path(os.environ.get("SQUALL", ROOT / "build" / "squall")).parent
 
 PACKAGE = BUILD / "python"  # the Python package of this build, for the tests and for what they start
 sys.path.insert(0, str(PACKAGE))
+os.environ["SQUALL_INDEX_CACHE"] = "0"  # tests keep nothing in the user's folders
 os.environ["PYTHONPATH"] = os.pathsep.join([str(PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 

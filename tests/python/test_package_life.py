@@ -244,8 +244,8 @@ def test_memory_outside_of_python_is_given_back_too(store, array):
 def test_options_are_kept_and_checked(array):
     before = squall.set_options(threads=1, memory="1.5G")
     try:
-        assert before == {"threads": None, "memory": None, "max_open_files": None}
-        assert squall.set_options() == {"threads": 1, "memory": "1.5G", "max_open_files": None}
+        assert before == {"threads": None, "memory": None, "max_open_files": None, "cache_folder": None}
+        assert squall.set_options() == {"threads": 1, "memory": "1.5G", "max_open_files": None, "cache_folder": None}
         for wrong in (
             {"threads": 0},
             {"threads": 1.5},
@@ -258,7 +258,7 @@ def test_options_are_kept_and_checked(array):
         ):
             with pytest.raises(ValueError):
                 squall.set_options(**wrong)
-        assert squall.set_options() == {"threads": 1, "memory": "1.5G", "max_open_files": None}
+        assert squall.set_options() == {"threads": 1, "memory": "1.5G", "max_open_files": None, "cache_folder": None}
         small = squall.set_options(memory=1000)
         with pytest.raises(MemoryError, match="memory"):
             squall.open(array.path)["group/a"][0, 0, 0]

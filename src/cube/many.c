@@ -348,8 +348,10 @@ static int add_coordinate(struct many *m, struct squall_dataset *ds, struct squa
     SQ_TRY(coordinate_attributes(m, &attributes, err));
     void *values = m->joined.values;
     m->joined.values = NULL;
-    return sq_memory_array_add(ds, m->coordinate->info.name, m->dim, m->joined.type, m->joined.length, values, attributes,
-                               m->coordinate->info.attribute_types, err);
+    const struct squall_array_info *of = &m->coordinate->info;
+    const char *fill_value = of->fill_value && m->joined.type == of->type ? of->fill_value : "null";
+    return sq_memory_array_add(ds, of->name, m->dim, m->joined.type, m->joined.length, values, attributes, of->attribute_types, fill_value,
+                               err);
 }
 
 /* A file that comes late, as it was when all were opened. */

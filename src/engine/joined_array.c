@@ -330,7 +330,7 @@ static void memory_free(struct squall_array *a)
 static const struct sq_array_ops MEMORY_OPS = {.locate = locate, .scratch_new = no_scratch, .scratch_free = sq_free, .free = memory_free};
 
 int sq_memory_array_add(struct squall_dataset *ds, const char *name, const char *dim, enum squall_type type, uint64_t length, void *values,
-                        char *attributes, const char *attribute_types, struct squall_error *err)
+                        char *attributes, const char *attribute_types, const char *fill_value, struct squall_error *err)
 {
     struct memory_array *m = sq_alloc_zero(1, sizeof *m);
     if (!m) {
@@ -364,7 +364,7 @@ int sq_memory_array_add(struct squall_dataset *ds, const char *name, const char 
         .codecs = "none",
         .attributes = m->attributes,
         .attribute_types = attribute_types,
-        .fill_value = "null",
+        .fill_value = fill_value,
     };
     return sq_dataset_add(ds, &m->base, err);
 }

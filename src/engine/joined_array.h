@@ -36,8 +36,8 @@ bool sq_joined_array_has(const struct squall_array *a, uint64_t index);
 bool sq_joined_array_is_plain(const struct squall_array *a);
 
 /* Add to ds a one-dimensional array of numbers in memory. values: sq_free'd with it, also on failure; attributes likewise.
- * attribute_types outlive it. */
+ * attribute_types and fill_value outlive it. */
 int sq_memory_array_add(struct squall_dataset *ds, const char *name, const char *dim, enum squall_type type, uint64_t length, void *values,
-                        char *attributes, const char *attribute_types, struct squall_error *err) SQUALL_CHECK;
+                        char *attributes, const char *attribute_types, const char *fill_value, struct squall_error *err) SQUALL_CHECK;
 
 #endif

@@ -125,6 +125,9 @@ struct squall_selection squall_selection_aligned(const squall_array *a, const st
  * Give the array another shape, of the same rank. Chunks that lie wholly outside are deleted; elements of others that are outside stay where they
  * are, and come back when it grows again. What is new reads as the fill value. A rectilinear grid that does not reach so far gets one more chunk along
  * that dimension. Not while another call uses the array.
+ *
+ * In a NetCDF-3 file, of any version: the first dimension of variables with records grows, of all such variables together; what is new is filled, and on
+ * the disk before the header tells of it. Everything else is SQUALL_EUNSUPPORTED. By one process; not while another call uses the dataset.
  */
 int squall_array_resize(squall_array *a, const uint64_t *shape, struct squall_error *err) SQUALL_CHECK;
 

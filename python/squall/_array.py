@@ -101,7 +101,8 @@ class Array(_squall.Array):
     def resize(self, *shape):
         """Give the array another shape of as many dimensions: a.resize(10, 20) or a.resize((10, 20)).
 
-        Chunks that lie outside are deleted; what is new reads as the fill value.
+        Chunks that lie outside are deleted; what is new reads as the fill value. In a NetCDF-3 file records are added, to all variables
+        that have them.
         """
         if len(shape) == 1 and not isinstance(shape[0], int):
             shape = tuple(shape[0])

@@ -67,7 +67,7 @@ class UnsupportedError(Error, NotImplementedError):
 def refuse_header(dataset, what):
     """An error for a change of what only the header of a file says."""
     if dataset.format.startswith("netcdf3"):
-        why = "the header of a NetCDF-3 file is not changed once it is written"
+        why = "the header of a NetCDF-3 file is not changed once it is written: write a new file"
         raise UnsupportedError(f"{dataset.path}: {what}: {why}", Status.EUNSUPPORTED, dataset.path)
 
 

@@ -120,12 +120,11 @@ static void choose_chunks(struct netcdf3_array *n)
     }
 }
 
-static struct sq_axis *make_grid(const struct netcdf3_array *n)
+static void set_grid(struct netcdf3_array *n)
 {
-    struct sq_axis *grid = sq_alloc(n->variable->rank + 1, sizeof *grid);
-    for (unsigned d = 0; grid && d < n->variable->rank; d++)
-        grid[d] = (struct sq_axis){.length = n->variable->shape[d], .chunk = n->chunks[d], .cut = true};
-    return grid;
+    choose_chunks(n);
+    for (unsigned d = 0; d < n->variable->rank; d++)
+        n->base.grid[d] = (struct sq_axis){.length = n->variable->shape[d], .chunk = n->chunks[d], .cut = true};
 }
 
 /* ---- descriptions ----------------------------------------------------------------------------------------------------------------- */
@@ -194,9 +193,9 @@ static int describe(struct netcdf3_array *n, struct squall_error *err)
     set_fill(n, row);
     SQ_TRY(fill_text(n, row->size_bytes, err));
     set_strides(n, row->size_bytes);
-    choose_chunks(n);
-    if (!(n->base.grid = make_grid(n)))
+    if (!(n->base.grid = sq_alloc(v->rank + 1, sizeof *n->base.grid)))
         return sq_error_memory(err, v->rank * sizeof *n->base.grid);
+    set_grid(n);
     n->base.fill = &n->fill;
     n->base.plain = true;
     n->base.swap_bytes = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ || row->size_bytes == 1 ? 0 : row->size_bytes;
@@ -261,6 +260,15 @@ static void file_free(void *data)
 const struct sq_netcdf3 *sq_netcdf3_of_dataset(const struct squall_dataset *ds)
 {
     return ds->format_data_free == file_free ? ds->format_data : NULL;
+}
+
+void sq_netcdf3_dataset_set_records(struct squall_dataset *ds, uint64_t count, uint64_t file_bytes)
+{
+    struct sq_netcdf3 *file = ds->format_data;
+    sq_netcdf3_set_records(file, count);
+    sq_source_set_size(file->source, file_bytes);
+    for (size_t i = 0; i < ds->array_count; i++)
+        set_grid((struct netcdf3_array *)ds->arrays[i]);
 }
 
 int sq_netcdf3_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret, struct squall_error *err)

@@ -114,6 +114,11 @@ void sq_source_expect_changes(struct sq_source *s)
     s->identity.mtime_ns = s->file.identity.mtime_ns = SQ_FILE_CHANGES;
 }
 
+void sq_source_set_size(struct sq_source *s, uint64_t size_bytes)
+{
+    s->identity.size_bytes = s->file.identity.size_bytes = size_bytes;
+}
+
 int sq_source_check_unchanged(struct sq_source *s, struct squall_error *err)
 {
     if (s->bytes)

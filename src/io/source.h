@@ -31,6 +31,8 @@ int sq_source_read(struct sq_source *s, uint64_t offset, void *dst, size_t size_
 void sq_source_prefetch(struct sq_source *s, uint64_t offset, uint64_t size_bytes);
 /* The file is going to be written to: it counts as changed only where another one lies at its path. Before it is read by several threads. */
 void sq_source_expect_changes(struct sq_source *s);
+/* We made the file longer, or shorter again. Not while it is read. */
+void sq_source_set_size(struct sq_source *s, uint64_t size_bytes);
 /* After a read: SQUALL_EIO "PATH changed since it was opened" where the file's identity is another one now. */
 int sq_source_check_unchanged(struct sq_source *s, struct squall_error *err) SQUALL_CHECK;
 

@@ -14,4 +14,7 @@ int sq_netcdf3_header_make(const struct squall_netcdf_spec *spec, struct sq_text
 int sq_netcdf3_region_write(struct squall_array *a, const struct squall_selection *selection, const void *src, const int64_t *strides,
                             struct squall_error *err) SQUALL_CHECK;
 
+/* squall_array_resize of an array in a NetCDF-3 file: records are added, to all variables that have them. */
+int sq_netcdf3_grow(struct squall_array *a, const uint64_t *shape, struct squall_error *err) SQUALL_CHECK;
+
 #endif

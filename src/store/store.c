@@ -3,8 +3,8 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "engine/netcdf3_array.h"
 #include "engine/zarr_array.h"
+#include "store/netcdf3.h"
 #include "sys/file.h"
 #include <stdlib.h>
 #include <string.h>
@@ -398,7 +398,7 @@ int squall_array_resize(squall_array *a, const uint64_t *shape, struct squall_er
     const struct new_shape s = {a->info.rank, shape, &document};
     bool shrinks = false;
     if (sq_netcdf3_of_array(a))
-        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: a NetCDF-3 file has the room that it was made with", a->info.name);
+        return sq_netcdf3_grow(a, shape, err);
     if (!a->dataset->writable || !description)
         return sq_error(err, SQUALL_EREFUSED, "array %s was not opened for writing", a->info.name);
     for (unsigned d = 0; d < a->info.rank; d++) {

@@ -138,6 +138,13 @@ int sq_file_write_at(int fd, const char *path, uint64_t offset, const void *src,
     return 0;
 }
 
+int sq_file_set_size(int fd, const char *path, uint64_t size_bytes, struct squall_error *err)
+{
+    if (ftruncate(fd, (off_t)size_bytes) == 0)
+        return 0;
+    return sq_error_errno(err, errno, "%s: giving it %llu bytes", path, (unsigned long long)size_bytes);
+}
+
 int sq_file_make_durable(int fd, const char *path, struct squall_error *err)
 {
     return fdatasync(fd) == 0 ? 0 : sq_error_errno(err, errno, "%s: making it durable", path);
@@ -190,8 +197,8 @@ int sq_file_create(const char *path, const void *bytes, size_t count, uint64_t s
     if (fd < 0)
         return sq_error_errno(err, errno, "%s: creating it", path);
     int status = sq_file_write_at(fd, path, 0, bytes, count, err);
-    if (!status && ftruncate(fd, (off_t)size_bytes) != 0)
-        status = sq_error_errno(err, errno, "%s: giving it %llu bytes", path, (unsigned long long)size_bytes);
+    if (!status)
+        status = sq_file_set_size(fd, path, size_bytes, err);
     if (close(fd) != 0 && !status)
         status = sq_error_errno(err, errno, "%s: closing it", path);
     if (status)

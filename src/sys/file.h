@@ -56,6 +56,7 @@ int sq_file_read_all(const char *path, size_t limit_bytes, char **ret, size_t *r
  */
 int sq_file_open_to_write(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err) SQUALL_CHECK;
 int sq_file_write_at(int fd, const char *path, uint64_t offset, const void *src, size_t size_bytes, struct squall_error *err) SQUALL_CHECK;
+int sq_file_set_size(int fd, const char *path, uint64_t size_bytes, struct squall_error *err) SQUALL_CHECK;
 int sq_file_make_durable(int fd, const char *path, struct squall_error *err) SQUALL_CHECK; /* what was written, not the name */
 int sq_file_close_written(int fd, const char *path, struct squall_error *err) SQUALL_CHECK;
 /*

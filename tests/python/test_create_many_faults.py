@@ -4,15 +4,14 @@ on, no region counts as written that was not, and finish() makes the same files.
 This file is also the program in which that happens, a child for each call; tests/support/fail_io.c counts.
 """
 
-import ctypes
 import os
 import pathlib
-import subprocess
 import sys
 import types
 
 import numpy as np
 import pytest
+from failing import in_child, run_failing
 
 SIZES = {"a.nc": 3, "b.nc": 5}
 REGIONS = [("v", np.s_[0:2]), ("n", np.s_[1:7]), ("v", np.s_[2:6, 1:3]), ("n", np.s_[7]), ("v", np.s_[7])]
@@ -24,14 +23,8 @@ FILLS = {"v": np.nan, "n": -1}
 @pytest.mark.parametrize("stage", ["create", "write", "finish"])
 def test_what_fails_anywhere_costs_nothing_that_was_written(support, stage, action, words, tmp_path):
     pytest.importorskip("netCDF4")
-    preload = support / "fail_io.so"
-    if not preload.exists():
-        pytest.skip("tests/support/fail_io.so is not built")
-    environment = os.environ | {"LD_PRELOAD": str(preload), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, __file__, stage, action, words or "", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= {"create": 5, "write": 12, "finish": 8}[stage]  # calls, each of which failed
+    calls = int(run_failing(support, __file__, stage, action, words or "", tmp_path))
+    assert calls >= {"create": 5, "write": 12, "finish": 8}[stage]  # each of which failed
 
 
 # ---- the program
@@ -52,27 +45,6 @@ def create(folder):
 def write(target):
     for name, key in REGIONS:
         target[name][key] = VALUES[name][key]
-
-
-def in_child(order, work):
-    """(Exit status, or minus the signal; what it said)."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 0
-        ctypes.CDLL(None).squall_fault_begin(order.encode())
-        try:
-            work()
-        except OSError as e:
-            with open(writer, "w") as said:
-                said.write(str(e))
-            status = 1
-        finally:
-            os._exit(status)
-    os.close(writer)
-    with open(reader) as said:
-        words = said.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), words
 
 
 def contents(folder, hidden):

@@ -115,18 +115,22 @@ static uint64_t first_record(const struct sq_netcdf3 *f)
     return first;
 }
 
-/* A file that is being written to, or was by a program that never went back: as many records as there are whole. */
-static void count_records(struct sq_netcdf3 *f)
+void sq_netcdf3_set_records(struct sq_netcdf3 *f, uint64_t count)
 {
-    const uint64_t first = first_record(f), file_bytes = sq_source_size(f->source);
-    if (f->streaming)
-        f->record_count = f->record_bytes && first < file_bytes ? (file_bytes - first) / f->record_bytes : 0;
+    f->record_count = count;
     for (size_t i = 0; i < f->dimension_count; i++)
         if (f->dimensions[i].is_record)
-            f->dimensions[i].length = f->record_count;
+            f->dimensions[i].length = count;
     for (size_t i = 0; i < f->variable_count; i++)
         if (f->variables[i].is_record)
-            ((uint64_t *)(uintptr_t)f->variables[i].shape)[0] = f->record_count;
+            ((uint64_t *)(uintptr_t)f->variables[i].shape)[0] = count;
+}
+
+/* A file that is being written to, or was by a program that never went back: as many records as there are whole. */
+static uint64_t records_there(const struct sq_netcdf3 *f)
+{
+    const uint64_t first = first_record(f), file_bytes = sq_source_size(f->source);
+    return f->record_bytes && first < file_bytes ? (file_bytes - first) / f->record_bytes : 0;
 }
 
 /* ---- places ----------------------------------------------------------------------------------------------------------------------- */
@@ -193,7 +197,7 @@ static int check_place(struct sq_netcdf3 *f, struct sq_netcdf3_variable *v, uint
 int sq_netcdf3_lay_out(struct sq_netcdf3 *f, struct squall_error *err)
 {
     SQ_TRY(count_sizes(f, err));
-    count_records(f);
+    sq_netcdf3_set_records(f, f->streaming ? records_there(f) : f->record_count);
     SQ_CLEANUP_FREE struct sq_netcdf3_variable **sorted = sq_alloc(f->variable_count + 1, sizeof(struct sq_netcdf3_variable *));
     size_t count = 0;
     if (!sorted)
@@ -210,4 +214,32 @@ int sq_netcdf3_lay_out(struct sq_netcdf3 *f, struct squall_error *err)
     if (count)
         qsort(sorted, count, sizeof *sorted, by_begin);
     return check_overlaps(f, sorted, count, err);
+}
+
+/* ---- growth ----------------------------------------------------------------------------------------------------------------------- */
+
+static int refuse_growth(const struct sq_netcdf3 *f, const struct sq_netcdf3_variable *v, const char *why, struct squall_error *err)
+{
+    return sq_error(err, SQUALL_EREFUSED, "%s: variable %s %s; a file like that is not made longer: copy it", sq_source_name(f->source),
+                    v->name, why);
+}
+
+int sq_netcdf3_check_growth(const struct sq_netcdf3 *f, uint64_t count, uint64_t *ret_file_bytes, struct squall_error *err)
+{
+    const uint64_t first = first_record(f), file_bytes = sq_source_size(f->source), most = f->version == 5 ? INT64_MAX : INT32_MAX;
+    uint64_t end;
+    for (size_t i = 0; i < f->variable_count; i++) {
+        const struct sq_netcdf3_variable *v = &f->variables[i];
+        if (v->unsupported)
+            return refuse_growth(f, v, v->unsupported, err);
+        if (!end_of(f, v, &end) || (end > v->begin && end > file_bytes))
+            return refuse_growth(f, v, "is truncated", err);
+        if (!v->is_record && v->row_bytes > 0 && v->begin >= first)
+            return refuse_growth(f, v, "lies where records would come", err);
+    }
+    if (count > most || !sq_mul_u64(count, f->record_bytes, &end) || !sq_add_u64(end, first, &end) || end > INT64_MAX)
+        return sq_error(err, SQUALL_EINVAL, "%s: a CDF-%u file has no room for %" PRIu64 " records", sq_source_name(f->source), f->version,
+                        count);
+    *ret_file_bytes = end > file_bytes ? end : file_bytes;
+    return 0;
 }

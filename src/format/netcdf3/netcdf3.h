@@ -104,6 +104,10 @@ int sq_netcdf3_attributes_types(const struct sq_netcdf3_attributes *attributes, 
 
 /* For header.c. Sizes and places of all variables, and the number of records where the header leaves it open. */
 int sq_netcdf3_lay_out(struct sq_netcdf3 *file, struct squall_error *err) SQUALL_CHECK;
+/* The file has `count` records: what is said of its dimensions and variables, not the file itself. */
+void sq_netcdf3_set_records(struct sq_netcdf3 *file, uint64_t count);
+/* May records be added until there are `count`, and how long is the file then? SQUALL_EREFUSED: its places make no sense, or it is truncated. */
+int sq_netcdf3_check_growth(const struct sq_netcdf3 *file, uint64_t count, uint64_t *ret_file_bytes, struct squall_error *err) SQUALL_CHECK;
 /* A line more, in file->memory. */
 __attribute__((format(printf, 3, 4))) int sq_netcdf3_add_problem(struct sq_netcdf3 *file, struct squall_error *err, const char *format,
                                                                  ...) SQUALL_CHECK;

@@ -31,7 +31,15 @@ static int time_fields(squall_context *ctx, const struct arguments *a, struct sq
     return status ? fail_with(&err) : EXIT_DONE;
 }
 
-/* Each array once. */
+static bool has_group(const squall_dataset *ds, const char *name)
+{
+    for (size_t i = 0; i < squall_dataset_info(ds).array_count; i++)
+        if (is_within(squall_array_info(squall_dataset_array_at(ds, i)).name, name))
+            return true;
+    return false;
+}
+
+/* Each array once: all that can be read, or those that are named. */
 static int time_round(squall_dataset *ds, const struct arguments *a, struct squall_speed *sum, struct squall_error *err)
 {
     size_t count = squall_dataset_info(ds).array_count;
@@ -39,7 +47,7 @@ static int time_round(squall_dataset *ds, const struct arguments *a, struct squa
         squall_array *array = squall_dataset_array_at(ds, i);
         struct squall_array_info info = squall_array_info(array);
         struct squall_speed speed;
-        if (info.unsupported || info.type == SQUALL_STRING || info.type == SQUALL_BYTES || (a->array && strcmp(a->array, info.name) != 0))
+        if (a->array ? strcmp(a->array, info.name) != 0 && !is_within(info.name, a->array) : info.unsupported != NULL)
             continue;
         int status = squall_array_time(array, a->threads, &speed, err);
         if (status)
@@ -57,8 +65,7 @@ static int time_round(squall_dataset *ds, const struct arguments *a, struct squa
 static int time_arrays(squall_dataset *ds, const struct arguments *a, struct squall_speed *ret)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
-    squall_array *found;
-    int status = a->array ? squall_dataset_array(ds, a->array, &found, &err) : 0;
+    int status = a->array && !has_group(ds, a->array) ? array_find(ds, a->array, &(squall_array *){NULL}, &err) : 0;
     for (int round = 0; round < ROUNDS && !status; round++) {
         struct squall_speed sum = {0};
         status = time_round(ds, a, &sum, &err);

@@ -261,7 +261,7 @@ static int get_array(const struct arguments *a, squall_context *ctx)
     struct box box;
     struct block b = {0};
     int code = EXIT_USAGE;
-    if (dataset_open(ctx, a, a->positional.items, 1, &ds, &err) || squall_dataset_array(ds, a->positional.items[1], &array, &err)) {
+    if (dataset_open(ctx, a, a->positional.items, 1, &ds, &err) || array_find(ds, a->positional.items[1], &array, &err)) {
         print_problems(ds);
         code = fail_with(&err);
     } else if (npy_holds(a, array) && box_parse(ds, array, &a->selection, &a->nearest, &box)) {

@@ -548,6 +548,18 @@ static bool holds_fields(const char *path)
     return false;
 }
 
+/* Where no path has any field: what there is of this one is no question of GRIB alone. false: nothing more is known. */
+static bool tell_why(squall_context *ctx, const char *path)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    squall_dataset *ds = NULL;
+    const int status = squall_dataset_open(ctx, path, &ds, &err);
+    squall_dataset_close(ds);
+    if (status)
+        complain("squall: %s", err.message);
+    return status != 0;
+}
+
 static int list_paths(struct listing *l, squall_context *ctx, const char *const *paths, size_t path_count)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
@@ -566,7 +578,8 @@ static int list_paths(struct listing *l, squall_context *ctx, const char *const 
     end_rows(l);
     for (size_t i = 0; i < problems; i++) {
         struct squall_grib_problem p = squall_grib_list_problem(list, i);
-        warn_line("%s: %s", p.path, p.message);
+        if (count > 0 || !tell_why(ctx, p.path))
+            warn_line("%s: %s", p.path, p.message);
     }
     squall_grib_list_close(list);
     if (interrupted())
@@ -617,12 +630,30 @@ static int list_datasets(struct listing *l, squall_context *ctx)
     return interrupted() ? EXIT_SIGNAL + interrupted() : code;
 }
 
-static bool all_hold_arrays(const struct text_list *paths)
+/* GRIB may begin behind a bulletin's header. */
+static bool looks_like_grib(const char *path)
 {
-    for (size_t i = 0; i < paths->count; i++)
-        if (!holds_arrays(paths->items[i]))
+    enum { LOOKED_AT_BYTES = 4096 };
+    char bytes[LOOKED_AT_BYTES];
+    struct stat s;
+    FILE *file = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
+    const size_t count = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (file)
+        fclose(file);
+    return memmem(bytes, count, "GRIB", 4) != NULL;
+}
+
+/* Rows are of one kind: fields where some path has them, else arrays where some path has those. */
+static bool rows_are_arrays(const struct text_list *paths)
+{
+    bool arrays = false;
+    for (size_t i = 0; i < paths->count; i++) {
+        const bool has_arrays = holds_arrays(paths->items[i]);
+        if (!has_arrays && looks_like_grib(paths->items[i]))
             return false;
-    return true;
+        arrays = arrays || has_arrays;
+    }
+    return arrays;
 }
 
 static bool add_path(struct text_list *list, const char *path)
@@ -668,7 +699,7 @@ int run_ls(const struct arguments *a)
     struct listing l = {.arguments = a, .known = field_columns, .known_count = FIELD_COLUMNS};
     glob_t matches = {0};
     int code = find_paths(&a->positional, &l.paths, &matches) ? EXIT_USAGE : EXIT_FAILED;
-    const bool arrays = code == EXIT_USAGE && all_hold_arrays(&l.paths);
+    const bool arrays = code == EXIT_USAGE && rows_are_arrays(&l.paths);
     if (arrays) {
         l.known = array_columns;
         l.known_count = ARRAY_COLUMNS;

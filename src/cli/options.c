@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "output.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ const struct option options[] = {
      "the index of the nearest value: lat=51.5,lon=0,init_time=2022-01-01T06:00,step=6h; may be repeated", NULL},
     {"field", 0, OPTION_COUNT, "N", AT(field), "one GRIB field by its number in `squall ls` (from 1)", NULL},
     {"output", 'o', OPTION_TEXT, "FILE", AT(output), "FILE.npy, FILE.csv, or - for stdout (default): CSV, or JSON with --json", NULL},
-    {"array", 0, OPTION_TEXT, "NAME", AT(array), "only this array", NULL},
+    {"array", 0, OPTION_TEXT, "NAME", AT(array), "only this array, or the arrays in this group", NULL},
     {"concat-dim", 0, OPTION_TEXT, "NAME", AT(concat_dim),
      "the dimension along which several files follow each other, or a new one (default: the one in which the first two differ)", NULL},
     {"drift", 0, OPTION_TEXT, "WHAT", AT(drift),
@@ -176,8 +177,8 @@ static const struct option *option_named(const struct command *c, const char *na
     return NULL;
 }
 
-/* Letters to insert, delete or replace to come from a to b (Levenshtein), one row of the table at a time. */
-static unsigned edit_distance(const char *a, const char *b)
+/* One row of the table at a time. */
+unsigned edit_distance(const char *a, const char *b)
 {
     enum { LONGEST = 32 };
     unsigned row[LONGEST + 1];
@@ -190,7 +191,8 @@ static unsigned edit_distance(const char *a, const char *b)
         unsigned diagonal = row[0];
         row[0] = i;
         for (size_t k = 1; k <= length; k++) {
-            unsigned replaced = diagonal + (*a != b[k - 1]), shorter = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
+            unsigned replaced = diagonal + (tolower((unsigned char)*a) != tolower((unsigned char)b[k - 1])),
+                     shorter = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
             diagonal = row[k];
             row[k] = replaced < shorter ? replaced : shorter;
         }

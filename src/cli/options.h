@@ -69,6 +69,9 @@ const struct command *command_named(const char *name);                /* NULL: n
 bool option_belongs(const struct option *o, const struct command *c); /* common options belong to every command */
 bool option_is_common(const struct option *o);
 
+/* Letters to insert, delete or replace to come from a to b (Levenshtein), capital or not; many where b is long. */
+unsigned edit_distance(const char *a, const char *b);
+
 /* Parse argv[0..argc) behind the command's name. Returns false after saying on stderr what is wrong (exit code 2). */
 bool arguments_parse(const struct command *c, int argc, char **argv, struct arguments *ret);
 void arguments_done(struct arguments *a);

@@ -49,14 +49,16 @@ static int look_at(const char *path, enum sq_file_kind kind, struct found *f, st
     return 0;
 }
 
-/* Folders that cannot be listed, and names that lead nowhere, have nothing to open. left: so many folders may still be looked at. */
+/* Folders below that cannot be listed, and names that lead nowhere, have nothing to open. left: so many folders may still be looked at. */
 static int look_in(const char *folder, unsigned depth, unsigned *left, struct found *f, struct squall_error *err)
 {
     char **names = NULL;
     size_t count = 0;
     int status = 0;
-    if (*left == 0 || depth > DEPTH_MOST || sq_folder_list(folder, &names, &count, NULL))
+    if (*left == 0 || depth > DEPTH_MOST)
         return 0;
+    if (sq_folder_list(folder, &names, &count, depth == 0 ? err : NULL))
+        return depth == 0 ? SQUALL_EIO : 0;
     --*left;
     for (int below = 0; below < 2 && f->files + f->stores == 0; below++)
         for (size_t i = 0; i < count && !status && (!below || f->files + f->stores == 0); i++) {
@@ -108,7 +110,12 @@ int sq_holds_array_files(const char *path, bool *ret, struct squall_error *err)
     __attribute__((cleanup(found_done))) struct found f = {0};
     enum sq_file_kind kind;
     unsigned left = 1;
+    int fd = -1;
     SQ_TRY(sq_file_stat(path, &kind, NULL, err));
+    if (kind == SQ_FILE_REGULAR) { /* one that may not be read is not one of another format */
+        SQ_TRY(sq_file_open(path, &fd, NULL, err));
+        sq_file_close(fd);
+    }
     if (kind == SQ_FILE_FOLDER && !sq_zarr_is_store(path))
         SQ_TRY(look_in(path, 0, &left, &f, err));
     else

@@ -72,7 +72,7 @@ static int reading_init(struct sq_reading *r, struct squall_array *a, const stru
 {
     const struct squall_array_info *info = &a->info;
     if (info->unsupported)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: %s", info->name, info->unsupported);
+        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s cannot be read: %s", info->name, info->unsupported);
     *r = (struct sq_reading){.array = a, .dst = dst, .element_bytes = info->element_bytes};
     int status = sq_plan_init(info->rank, a->grid, selection, &r->plan, err);
     if (status)

@@ -71,7 +71,7 @@ int squall_array_time(squall_array *a, unsigned threads, struct squall_speed *re
     struct squall_speed speed = {0};
     uint64_t box[SQUALL_RANK_MAX], bytes;
     if (info.unsupported)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s: %s", info.name, info.unsupported);
+        return sq_error(err, SQUALL_EUNSUPPORTED, "array %s cannot be read: %s", info.name, info.unsupported);
     choose_box(&info, smaller(a->dataset->ctx->memory_bytes / 2, BUFFER_LIMIT_BYTES) / element_bytes, box);
     if (!sq_mul_u64(elements_of(info.rank, box), element_bytes, &bytes) || bytes > a->dataset->ctx->memory_bytes)
         return sq_error(err, SQUALL_ENOMEM, "array %s: a chunk does not fit into the memory that may be used", info.name);

@@ -49,6 +49,7 @@ def squall():
             assert process.returncode == 0, f"squall {' '.join(map(str, args))}: {process.returncode}\n{process.stdout}\n{process.stderr}"
         return Done(process)
 
+    call.binary = BUILD / "squall"
     return call
 
 

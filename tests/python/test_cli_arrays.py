@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -434,3 +435,117 @@ def test_ls_of_a_damaged_chunk_index_says_so(squall, tmp_path):
     path.write_bytes(re.sub(rb"TREE\x01", b"TREX\x01", raw))
     done = squall("ls", path, check=False)
     assert done.code == 3 and "v " in done.out and "w " in done.out and str(path) in done.err
+
+
+def cut_off(path, size):
+    path.write_bytes(path.read_bytes()[:size])
+    return path
+
+
+def damaged(folder):
+    """What cannot be opened, and what info, get and bench are to say of it."""
+    write_day(folder / "a.nc", 0)
+    write_day(folder / "b.nc", 0, kind="NETCDF3_CLASSIC")
+    (folder / "empty.nc").touch()
+    (folder / "page.nc").write_text("<!DOCTYPE html><html>not found</html>")
+    yield folder / "missing.nc", "missing.nc: no such file or folder"
+    yield folder / "empty.nc", "empty.nc: the file is empty"
+    yield folder / "page.nc", 'page.nc: neither a Zarr store nor an HDF5, NetCDF-3 or GRIB file; it begins with "<!DOCTYP"'
+    yield folder / "none*.nc", "none*.nc: no file has such a name"
+    yield "/dev/null", "/dev/null: a device or pipe, not a file"
+    for size, words in (
+        (100, "a.nc: byte 48: the file ends within an object header"),
+        (20, "a.nc: byte 0: the file ends within its superblock"),
+    ):
+        yield cut_off(folder / "a.nc", size), words
+    for size, words in ((100, "b.nc: byte "), (5, "b.nc: byte 4: the file ends within its header")):
+        yield cut_off(folder / "b.nc", size), words
+
+
+def test_what_cannot_be_opened_is_told_by_every_command_alike(squall, tmp_path):
+    for path, words in damaged(tmp_path):
+        for command in (["info", path], ["ls", path], ["get", path, "t2m"], ["bench", path], ["info", "--json", path]):
+            done = squall(*command, check=False)
+            assert done.code == 1 and done.out == "" and done.err.startswith("squall: "), (command, done.err)
+            assert words in done.err and done.err.count("\n") == 1, (command, done.err)
+
+
+def test_a_file_that_was_cut_off_is_read_as_far_as_it_goes(squall, tmp_path):
+    for kind, words in (("NETCDF4", "cut off: it has "), ("NETCDF3_CLASSIC", "but the file ends at ")):
+        path = tmp_path / f"{kind}.nc"
+        write_day(path, 0, kind=kind)
+        cut_off(path, path.stat().st_size - 40)
+        for command in ("info", "ls"):
+            done = squall(command, path, check=False)
+            assert done.code == 3 and "t2m" in done.out and words in done.err, (kind, command, done.err)
+        done = squall("get", path, "latitude", check=False)
+        assert done.code == 3 and done.out.split()[1:] == ["60,60", "57.5,57.5", "55,55"]
+
+
+def test_an_array_that_is_not_there_is_answered_with_what_may_be_meant(squall, tmp_path):
+    path = tmp_path / "g.nc"
+    write_day(path, 0)
+    with netCDF4.Dataset(path, "a") as f:
+        f.createGroup("obs").createVariable("wind", "f4", ("time",))[:] = 1
+    for name, words in (
+        ("T2M", "is t2m meant?"),
+        ("t2n", "is t2m meant?"),
+        ("wind", "is obs/wind meant?"),
+        ("obs", "obs is a group, in which obs/wind lies"),
+        ("salinity", "there is time, latitude, longitude, t2m, obs/wind\n"),
+    ):
+        done = squall("get", path, name, check=False)
+        assert done.code == 1 and f"no array {name}; there is time" in done.err and words in done.err, done.err
+    assert squall("get", path, "/obs/wind", "-s", "time=0").out == "obs/wind\n1\n"
+    whole, group = (json.loads(squall("bench", "--json", path, *more).out)["points"] for more in ([], ["--array", "obs"]))
+    assert group == 4 and whole == 4 * 3 * 5 + 4 + 4 + 3 + 5
+    done = squall("bench", path, "--array", "ob", check=False)
+    assert done.code == 1 and "no array ob" in done.err
+
+
+def test_what_cannot_be_read_is_named_with_the_reason(squall, tmp_path):
+    path = tmp_path / "f.h5"
+    with h5py.File(path, "w") as f:
+        f.create_dataset("v", data=np.ones(8, "f4"), chunks=(4,), compression="gzip")
+        f["w"] = [b"a", b"bc"]
+        f["texts"] = ["a", "bc"]
+    raw = path.read_bytes()
+    at = raw.index(b"deflate\0") - 8
+    path.write_bytes(raw[:at] + (32019).to_bytes(2, "little") + raw[at + 2 :])
+    assert "not readable: filter 32019" in squall("info", path).out and "filter 32019" in squall("ls", path, "-p", "name,reason").out
+    for command in (["get", path, "v"], ["bench", path, "--array", "v"]):
+        done = squall(*command, check=False)
+        assert done.code == 1 and "array v cannot be read: filter 32019" in done.err
+    assert json.loads(squall("bench", "--json", path).out)["points"] == 4
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can become somebody who may not read a file")
+def test_what_may_not_be_read_is_said_to_be_that(squall, tmp_path):
+    write_day(tmp_path / "a.nc", 0)
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    write_day(secret / "b.nc", 0)
+    for path in [tmp_path, *tmp_path.parents[:2]]:
+        path.chmod(0o755)
+    (tmp_path / "a.nc").chmod(0o600)
+    secret.chmod(0o700)
+    binary = os.path.abspath(squall.binary)
+    become = ["setpriv", "--reuid", "65534", "--clear-groups"]
+    if subprocess.run([*become, binary, "--version"], capture_output=True).returncode:
+        pytest.skip("nobody may run the command from where it was built")
+    for path in (tmp_path / "a.nc", secret, secret / "b.nc", secret / "*.nc"):
+        for command in ("info", "bench", "status"):
+            done = subprocess.run([*become, binary, command, path], capture_output=True, text=True)
+            assert done.returncode == 1 and "Permission denied" in done.stderr and str(path.parent) in done.stderr, (command, done.stderr)
+
+
+def test_paths_of_two_kinds_are_listed_as_one_kind(squall, tmp_path, support):
+    write_day(tmp_path / "a.nc", 0)
+    (tmp_path / "text").write_text("nothing")
+    done = squall("ls", tmp_path / "a.nc", tmp_path / "text", tmp_path / "missing.nc", check=False)
+    assert done.code == 3 and len(done.out.splitlines()) == 4
+    assert "text: neither a Zarr store" in done.err and "missing.nc: no such file or folder" in done.err
+    subprocess.run([support / "make_archive", tmp_path / "grib", *"--inits 1 --steps 1 --vars 1 --ny 3 --nx 4".split()], check=True)
+    grib = next((tmp_path / "grib").iterdir())
+    done = squall("ls", tmp_path / "a.nc", grib, check=False)
+    assert done.code == 3 and "a.nc: arrays, which are listed apart from GRIB fields" in done.err and str(grib) in done.out

@@ -345,7 +345,7 @@ def test_a_filter_that_is_not_known_does_no_harm_where_no_chunk_went_through_it(
     behind_a_filter_of_nobodys(path, [2, 1, 2])
     array = sq.open(path)["x"]
     assert array.unsupported.startswith("filter 500")
-    with pytest.raises(sq.Error, match="array x: filter 500"):
+    with pytest.raises(sq.Error, match="array x cannot be read: filter 500"):
         array[...]
 
 

@@ -606,7 +606,7 @@ static void unsupported_data_is_refused_with_its_reason(void **state)
     int32_t values[2];
     f->base.info.unsupported = "unsupported codec pcodec";
     assert_int_equal(squall_array_read(&f->base, &s, values, NULL, &err), SQUALL_EUNSUPPORTED);
-    assert_string_equal(err.message, "array fake: unsupported codec pcodec");
+    assert_string_equal(err.message, "array fake cannot be read: unsupported codec pcodec");
 }
 
 static void a_selection_outside_names_the_array(void **state)

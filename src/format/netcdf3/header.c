@@ -87,7 +87,8 @@ static int take_count(struct parsing *p, unsigned element_bytes, const char *wha
     SQ_TRY(take_number(p, p->count_bytes, what, &count));
     const uint64_t in_file = sq_source_size(p->file->source) - here(p);
     if (count > in_file / element_bytes)
-        return corrupt(p, at, "%" PRIu64 " for %s, of which the rest of the file can hold %" PRIu64, count, what, in_file / element_bytes);
+        return corrupt(p, at, "%s: a count of %" PRIu64 ", but the rest of the file has room for %" PRIu64, what, count,
+                       in_file / element_bytes);
     if (count > sq_cursor_left(&p->c) / element_bytes)
         return NEED_MORE;
     *ret = count;

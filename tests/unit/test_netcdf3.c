@@ -437,7 +437,28 @@ static void regions_in_any_strides_land_where_they_belong(void **state)
     for (int i = 0; i < 4; i++)
         assert_true(doubles[i] == one);
     assert_true(squall_selection_is_aligned(a, &s));
+    squall_dataset_close(ds);
+}
+
+static void records_are_added_filled_and_nothing_else_grows(void **state)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    squall_dataset *ds = NULL;
+    squall_array *a = NULL, *b = NULL;
+    int16_t got[20];
+    const char *path = in_folder(*state, "grown.nc");
+    if (make_for_writing(path, &err) || squall_store_open(context, path, NULL, &ds, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(squall_dataset_array(ds, "a", &a, NULL) || squall_dataset_array(ds, "b", &b, NULL), 0);
+    assert_int_equal(squall_array_resize(a, (const uint64_t[]){5, 4}, &err), 0);
+    read_all(ds, "a", got);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(got[i], i < 12 ? 0 : -32767);
+    assert_int_equal(squall_array_info(a).shape[0], 5);
+    assert_int_equal(squall_array_resize(a, (const uint64_t[]){5, 5}, &err), SQUALL_EUNSUPPORTED);
     assert_int_equal(squall_array_resize(a, (const uint64_t[]){4, 4}, &err), SQUALL_EUNSUPPORTED);
+    assert_int_equal(squall_array_resize(b, (const uint64_t[]){5}, &err), SQUALL_EUNSUPPORTED);
+    assert_int_equal(squall_array_resize(a, (const uint64_t[]){UINT64_MAX, 4}, &err), SQUALL_EINVAL);
     squall_dataset_close(ds);
 }
 
@@ -572,6 +593,7 @@ int main(void)
         cmocka_unit_test(sizes_beyond_any_file_are_refused),
         cmocka_unit_test(text_that_is_no_utf8_reads_as_pythons_does),
         cmocka_unit_test(regions_in_any_strides_land_where_they_belong),
+        cmocka_unit_test(records_are_added_filled_and_nothing_else_grows),
         cmocka_unit_test(every_failed_allocation_of_a_header_leaves_no_file),
         cmocka_unit_test(pages_that_somebody_holds_are_held_whole),
         cmocka_unit_test(what_no_region_has_is_found),

@@ -376,3 +376,15 @@ def test_the_command_measures_patterns(days):
     command = os.environ.get("SQUALL", "build/squall")
     done = subprocess.run([command, "bench", "--json", str(paths[0].parent / "day*.zarr")], capture_output=True, text=True)
     assert done.returncode == 0 and json.loads(done.stdout)["points"] >= values.size, done
+
+
+def test_a_scalar_is_the_first_files(tmp_path):
+    netCDF4 = pytest.importorskip("netCDF4")
+    for i in range(3):
+        with netCDF4.Dataset(tmp_path / f"{i}.nc", "w") as file:
+            file.createDimension("time", 1)
+            file.createVariable("time", "i4", "time")[:] = i
+            file.createVariable("number", "i4")[...] = 42
+            file.createVariable("text", str)[...] = "a text"
+    ds = squall.open_many(str(tmp_path / "*.nc"))
+    assert ds["number"][()] == 42 and ds["text"][()] == "a text"

@@ -89,6 +89,18 @@ struct squall_array_info squall_array_info(const squall_array *a);
 /* What the array's chunks take where they are stored, found by looking at each; 0 where the format does not tell. */
 int squall_array_stored_bytes(const squall_array *a, uint64_t *ret, struct squall_error *err) SQUALL_CHECK;
 
+/*
+ * How the format stores the array, for a writer that makes the same one again, as a JSON object; *ret: free().
+ *   Zarr      {"codecs": […], "chunk_key_encoding": {…}} of v3, {"compressor": …, "filters": …, "order": …} of v2, as the metadata say it
+ *   HDF5      {"layout": "chunked", "unlimited": [0], "filters": [[number, [value, …]], …]}; also "contiguous", "compact", "virtual"; unlimited:
+ *             dimensions, by number; filters in the order in which they encode
+ *   NetCDF-3  {"unlimited": [0]}
+ *   files     that are joined: {"axis": 0, "lengths": [[length, times], …], "of": the first one's}; lengths along the axis, in the files' order;
+ *             in the place of lengths "new": true where each file is one index of it
+ *   others    {}
+ */
+int squall_array_storage(const squall_array *a, char **ret, struct squall_error *err) SQUALL_CHECK;
+
 /* A box: along dimension d, count[d] elements from start[d], every step[d]-th (step ≥ 1). */
 struct squall_selection {
     uint64_t start[SQUALL_RANK_MAX];

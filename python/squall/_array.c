@@ -1,6 +1,7 @@
 /* _squall.Array: an array of a dataset, the base of squall.Array. a[key] begins here. */
 #include "_squall.h"
 #include <stddef.h>
+#include <stdlib.h>
 
 static struct sq_py_array *array_of(PyObject *self)
 {
@@ -249,6 +250,18 @@ static PyObject *get_fill(PyObject *self, PyObject *unused)
     return PyBytes_FromStringAndSize(info->fill, (Py_ssize_t)info->element_bytes);
 }
 
+static PyObject *get_storage(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    char *text;
+    if (squall_array_storage(array_of(self)->array, &text, &err))
+        return sq_py_raise(&err, array_of(self)->owner->path);
+    PyObject *storage = text_or_none(text);
+    free(text);
+    return storage;
+}
+
 static PyMethodDef methods[] = {
     {"_read_into", read_into, METH_VARARGS, NULL},
     {"_read_boxes", sq_py_read_boxes, METH_O, NULL},
@@ -257,6 +270,7 @@ static PyMethodDef methods[] = {
     {"_resize", sq_py_resize, METH_O, NULL},
     {"_read_batch", sq_py_read_batch, METH_VARARGS, NULL},
     {"_write_batch", sq_py_write_batch, METH_VARARGS, NULL},
+    {"_storage", get_storage, METH_NOARGS, NULL},
     {"_fill", get_fill, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

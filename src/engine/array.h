@@ -6,6 +6,7 @@
 #define SQ_ENGINE_ARRAY_H
 
 #include "array/grid.h"
+#include "base/text.h"
 #include "codec/codec.h"
 #include "engine/context.h"
 #include "io/zip.h"
@@ -71,7 +72,8 @@ struct sq_array_ops {
                         struct squall_error *err);
     int (*encode)(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *src,
                   size_t src_size, void *dst, size_t dst_capacity, size_t *ret_size, struct squall_error *err);
-    int (*stored_bytes)(const struct squall_array *a, uint64_t *ret, struct squall_error *err); /* NULL: not known */
+    int (*storage)(const struct squall_array *a, struct sq_text *out, struct squall_error *err); /* squall_array_storage; NULL: {} */
+    int (*stored_bytes)(const struct squall_array *a, uint64_t *ret, struct squall_error *err);  /* NULL: not known */
     /* What it has equal to `like`, an array of the same format that outlives it, becomes that one's. NULL: nothing is worth it. */
     void (*share)(struct squall_array *a, const struct squall_array *like);
     void (*free)(struct squall_array *a); /* the array and all it owns */

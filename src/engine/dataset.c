@@ -175,6 +175,20 @@ struct squall_selection squall_selection_all(const squall_array *a)
     return s;
 }
 
+int squall_array_storage(const squall_array *a, char **ret, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    if (a->ops->storage)
+        SQ_TRY(a->ops->storage(a, &text, err));
+    else
+        sq_text_add(&text, "{}");
+    char *released = sq_text_release(&text);
+    if (!released)
+        return sq_error_memory(err, 1);
+    *ret = released;
+    return 0;
+}
+
 int squall_array_stored_bytes(const squall_array *a, uint64_t *ret, struct squall_error *err)
 {
     if (a->ops->stored_bytes)

@@ -36,18 +36,19 @@ struct hdf5_array {
     struct sq_hdf5_space space;                 /* of the dataset */
     struct sq_hdf5_layout layout;
     struct sq_hdf5_elements elements;
-    struct sq_codec_chain *filters; /* NULL: none */
-    struct sq_hash filters_id;      /* equal: so are the filters */
-    const struct hdf5_array *like;  /* whose parts it shares; NULL: nobody's */
+    struct sq_codec_chain *filters;   /* NULL: none */
+    struct sq_hash filters_id;        /* equal: so are the filters */
+    struct sq_hdf5_pipeline pipeline; /* while it is opened */
+    const struct hdf5_array *like;    /* whose parts it shares; NULL: nobody's */
     _Atomic(struct sq_hdf5_chunk_index *) index;
     struct sq_source *compact;
     unsigned rank; /* without an array type's */
     uint64_t *shape, *chunks;
     const char **dims;
-    void *fill;                                      /* an element in memory */
-    const uint8_t *fill_pattern;                     /* NULL, or all elements of an array type, where they differ */
-    _Atomic(uint8_t *) pattern;                      /* a chunk full of them */
-    char *attributes, *attribute_types, *fill_value; /* JSON texts */
+    void *fill;                                                /* an element in memory */
+    const uint8_t *fill_pattern;                               /* NULL, or all elements of an array type, where they differ */
+    _Atomic(uint8_t *) pattern;                                /* a chunk full of them */
+    char *attributes, *attribute_types, *fill_value, *storage; /* JSON texts */
 };
 
 static struct hdf5_array *hdf5_array(const struct squall_array *a)
@@ -220,6 +221,13 @@ static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squa
     return 0;
 }
 
+static int storage(const struct squall_array *a, struct sq_text *out, struct squall_error *err)
+{
+    (void)err;
+    sq_text_add(out, hdf5_array(a)->storage);
+    return 0;
+}
+
 /* ---- decoding --------------------------------------------------------------------------------------------------------------------- */
 
 struct scratch {
@@ -342,6 +350,10 @@ static void share(struct squall_array *a, const struct squall_array *with)
         sq_free(h->attribute_types);
         a->info.attribute_types = h->attribute_types = like->attribute_types;
     }
+    if (same_text(h->storage, like->storage)) {
+        sq_free(h->storage);
+        h->storage = like->storage;
+    }
 }
 
 static void array_free(struct squall_array *a)
@@ -361,6 +373,8 @@ static void array_free(struct squall_array *a)
         sq_free(h->attributes);
     if (h->attribute_types != like->attribute_types)
         sq_free(h->attribute_types);
+    if (h->storage != like->storage)
+        sq_free(h->storage);
     sq_free(h->fill_value);
     sq_free(h);
 }
@@ -372,6 +386,7 @@ static const struct sq_array_ops OPS = {
     .scratch_free = scratch_free,
     .decode = decode,
     .decode_shuffled = decode_shuffled,
+    .storage = storage,
     .stored_bytes = stored_bytes,
     .share = share,
     .free = array_free,
@@ -421,17 +436,17 @@ static int refuse_unknown(struct hdf5_array *h, struct squall_error *err)
 
 static int bind_filters(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
 {
-    struct sq_hdf5_pipeline pipeline;
+    const struct sq_hdf5_pipeline *pipeline = &h->pipeline;
     const struct sq_hdf5_elements *e = &h->elements;
-    SQ_TRY(sq_hdf5_pipeline_parse(&tree->reader, &h->dataset->filters, &pipeline, err));
-    if (pipeline.count == 0 || h->layout.kind != SQ_HDF5_CHUNKED)
+    SQ_TRY(sq_hdf5_pipeline_parse(&tree->reader, &h->dataset->filters, &h->pipeline, err));
+    if (pipeline->count == 0 || h->layout.kind != SQ_HDF5_CHUNKED)
         return 0;
     struct sq_codec_chunk chunk = {.dtype = e->dtype, .rank = h->base.info.rank, .shape = h->chunks, .big_endian = e->big_endian};
     if (!e->is_same) {
         chunk.dtype = (struct sq_dtype){SQUALL_RAW, e->stored_bytes, 1};
         chunk.rank = h->layout.rank;
     }
-    SQ_TRY(sq_codec_chain_bind_hdf5(pipeline.filters, pipeline.count, &chunk, &h->filters, err));
+    SQ_TRY(sq_codec_chain_bind_hdf5(pipeline->filters, pipeline->count, &chunk, &h->filters, err));
     h->filters_id = sq_hash_bytes(h->dataset->filters.bytes, h->dataset->filters.size_bytes);
     h->filters_id = sq_hash_more(h->filters_id, &chunk.dtype, sizeof chunk.dtype);
     h->filters_id = sq_hash_more(h->filters_id, &chunk.big_endian, sizeof chunk.big_endian);
@@ -539,11 +554,37 @@ static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct
     return 0;
 }
 
+static const char *const LAYOUTS[] = {
+    [SQ_HDF5_COMPACT] = "compact", [SQ_HDF5_CONTIGUOUS] = "contiguous", [SQ_HDF5_CHUNKED] = "chunked", [SQ_HDF5_VIRTUAL] = "virtual"};
+
+/* What squall_array_storage tells. */
+static int tell_storage(struct hdf5_array *h, struct squall_error *err)
+{
+    const struct sq_hdf5_space *space = &h->dataset->space;
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    sq_text_printf(&text, "{\"layout\": \"%s\", \"unlimited\": [", LAYOUTS[h->layout.kind]);
+    const char *comma = "";
+    for (unsigned d = 0; d < space->rank; d++)
+        if (space->maximum && space->maximum[d] == SQ_HDF5_NOWHERE) {
+            sq_text_printf(&text, "%s%u", comma, d);
+            comma = ", ";
+        }
+    sq_text_add(&text, "], \"filters\": [");
+    for (size_t i = 0; i < h->pipeline.count; i++) {
+        const struct sq_hdf5_filter *f = &h->pipeline.filters[i];
+        sq_text_printf(&text, "%s[%u, [", i ? ", " : "", f->id);
+        for (unsigned k = 0; k < f->value_count; k++)
+            sq_text_printf(&text, "%s%" PRIu32, k ? ", " : "", f->values[k]);
+        sq_text_add(&text, "]]");
+    }
+    sq_text_add(&text, "]}");
+    h->storage = sq_text_release(&text);
+    return h->storage ? 0 : sq_error_memory(err, 1);
+}
+
 static void describe(struct hdf5_array *h)
 {
     struct squall_array_info *info = &h->base.info;
-    static const char *const LAYOUTS[] = {
-        [SQ_HDF5_COMPACT] = "compact", [SQ_HDF5_CONTIGUOUS] = "contiguous", [SQ_HDF5_CHUNKED] = "none", [SQ_HDF5_VIRTUAL] = "virtual"};
     info->name = h->variable->name;
     info->type = info->unsupported ? SQUALL_RAW : h->elements.dtype.type;
     info->type_name = h->elements.type_name ? h->elements.type_name : "unknown";
@@ -554,7 +595,7 @@ static void describe(struct hdf5_array *h)
     info->shape = h->shape;
     info->chunks = h->chunks;
     info->dims = h->dims;
-    info->codecs = h->filters ? sq_codec_chain_text(h->filters) : LAYOUTS[h->layout.kind];
+    info->codecs = h->filters ? sq_codec_chain_text(h->filters) : h->layout.kind == SQ_HDF5_CHUNKED ? "none" : LAYOUTS[h->layout.kind];
     info->attributes = h->attributes;
     info->attribute_types = h->attribute_types;
     info->fill_value = h->fill_value ? h->fill_value : "null";
@@ -597,7 +638,9 @@ static int fill_array(struct squall_dataset *ds, struct hdf5_array *h, struct sq
         return status;
     }
     SQ_TRY(sq_hdf5_attributes_json(&data->tree, h->dataset->name, &h->dataset->attributes, &h->attributes, &h->attribute_types, err));
+    SQ_TRY(tell_storage(h, err));
     describe(h);
+    h->pipeline = (struct sq_hdf5_pipeline){0};
     h->variable = NULL;
     h->dataset = NULL;
     return 0;

@@ -10,6 +10,7 @@
 #include "engine/variable.h"
 #include "engine/worker.h"
 #include "sys/pool.h"
+#include <inttypes.h>
 #include <string.h>
 
 struct joined {
@@ -17,6 +18,7 @@ struct joined {
     _Atomic(struct squall_array *) *parts; /* NULL: fill values; sq_late_part */
     int (*open)(void *user, size_t part, const char *name, struct squall_array **ret, struct squall_error *err);
     void *user;
+    const struct squall_array *pattern;
     uint64_t *edges; /* part i has the elements from edges[i] up to edges[i + 1] along the axis */
     size_t count;
     bool new_dimension; /* else along `axis`, which the parts have */
@@ -181,6 +183,26 @@ static int read_joined(struct squall_array *a, const struct squall_selection *se
     return status ? sq_error_within(err, status, "array %s", a->info.name) : 0;
 }
 
+static int tell_storage(const struct squall_array *a, struct sq_text *out, struct squall_error *err)
+{
+    const struct joined *j = (const struct joined *)a;
+    SQ_CLEANUP_FREE char *pattern = NULL;
+    SQ_TRY(squall_array_storage(j->pattern, &pattern, err));
+    if (j->count == 1 && !j->new_dimension) { /* the first file's alone */
+        sq_text_add(out, pattern);
+        return 0;
+    }
+    sq_text_printf(out, "{\"axis\": %u, %s", j->axis, j->new_dimension ? "\"new\": true" : "\"lengths\": [");
+    for (size_t i = 0, next; i < j->count && !j->new_dimension; i = next) {
+        const uint64_t length = j->edges[i + 1] - j->edges[i];
+        for (next = i + 1; next < j->count && j->edges[next + 1] - j->edges[next] == length;)
+            next++;
+        sq_text_printf(out, "%s[%" PRIu64 ", %zu]", i ? ", " : "", length, next - i);
+    }
+    sq_text_printf(out, "%s, \"of\": %s}", j->new_dimension ? "" : "]", pattern);
+    return 0;
+}
+
 static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
 {
     const struct joined *j = (const struct joined *)a;
@@ -206,7 +228,8 @@ static void joined_free(struct squall_array *a)
     sq_free(j);
 }
 
-static const struct sq_array_ops JOINED_OPS = {.read = read_joined, .stored_bytes = stored_bytes, .free = joined_free};
+static const struct sq_array_ops JOINED_OPS = {
+    .read = read_joined, .storage = tell_storage, .stored_bytes = stored_bytes, .free = joined_free};
 
 bool sq_joined_array_has(const struct squall_array *a, uint64_t index)
 {
@@ -274,6 +297,7 @@ int sq_joined_array_add(struct squall_dataset *ds, const struct sq_join *join, s
     j->user = join->user;
     j->base.ops = &JOINED_OPS;
     j->base.fill = first->fill;
+    j->pattern = first;
     j->base.info = first->info;
     j->dim = sq_strdup(join->dim);
     int status = j->dim ? copy_parts(j, join, err) : sq_error_memory(err, strlen(join->dim));

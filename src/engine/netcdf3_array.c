@@ -62,6 +62,13 @@ static void *scratch_new(const struct squall_array *a)
     return sq_alloc(1, 1);
 }
 
+static int tell_storage(const struct squall_array *a, struct sq_text *out, struct squall_error *err)
+{
+    (void)err;
+    sq_text_add(out, netcdf3_array(a)->variable->is_record ? "{\"unlimited\": [0]}" : "{}");
+    return 0;
+}
+
 static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
 {
     const struct sq_netcdf3_variable *v = netcdf3_array(a)->variable;
@@ -84,6 +91,7 @@ static const struct sq_array_ops OPS = {
     .locate = locate,
     .scratch_new = scratch_new,
     .scratch_free = sq_free,
+    .storage = tell_storage,
     .stored_bytes = stored_bytes,
     .free = array_free,
 };

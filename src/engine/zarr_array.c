@@ -158,6 +158,11 @@ static int encode(const struct squall_array *a, void *scratch, unsigned threads,
     return sq_codec_encode(own ? own : z->codecs, scratch, threads, src, src_size, dst, dst_capacity, ret_size, err);
 }
 
+static int tell_storage(const struct squall_array *a, struct sq_text *out, struct squall_error *err)
+{
+    return sq_json_write(zarr_array(a)->description->storage, false, out, err);
+}
+
 static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
 {
     const struct sq_zarr_store *store = a->dataset->format_data;
@@ -182,6 +187,7 @@ static const struct sq_array_ops OPS = {
     .read_index = read_index,
     .encode_bound = encode_bound,
     .encode = encode,
+    .storage = tell_storage,
     .stored_bytes = stored_bytes,
     .free = array_free,
 };

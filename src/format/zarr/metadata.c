@@ -24,6 +24,7 @@ void sq_zarr_array_done(struct sq_zarr_array *a)
         sq_free(a->edges[d]);
     }
     sq_json_free(a->codec_list);
+    sq_json_free(a->storage);
     sq_json_free(a->attributes);
     sq_json_free(a->fill_value);
     sq_zarr_fill_done(a->dtype.type, a->fill);
@@ -70,6 +71,18 @@ int sq_zarr_set_attributes(struct sq_zarr_array *a, const struct sq_json *attrib
         return sq_error(err, SQUALL_ECORRUPT, "its attributes are no object");
     a->attributes = type == SQ_JSON_OBJECT ? sq_json_share(attributes) : sq_json_new_object();
     return a->attributes ? 0 : sq_error_memory(err, sizeof(void *));
+}
+
+int sq_zarr_set_storage(struct sq_zarr_array *a, const struct sq_json *document, const char *const *names, struct squall_error *err)
+{
+    if (!(a->storage = sq_json_new_object()))
+        return sq_error_memory(err, sizeof(void *));
+    for (; *names; names++) {
+        const struct sq_json *value = sq_json_get(document, *names);
+        if (value && sq_json_set(a->storage, *names, sq_json_share(value)))
+            return sq_error_memory(err, sizeof(void *));
+    }
+    return 0;
 }
 
 int sq_zarr_set_dims(struct sq_zarr_array *a, const struct sq_json *names, struct squall_error *err)

@@ -20,6 +20,9 @@ __attribute__((format(printf, 3, 4))) int sq_zarr_unsupported(struct sq_zarr_arr
 int sq_zarr_parse_lengths(const struct sq_json *list, const char *what, unsigned *ret_rank, uint64_t ret[SQUALL_RANK_MAX],
                           struct squall_error *err) SQUALL_CHECK;
 int sq_zarr_set_attributes(struct sq_zarr_array *a, const struct sq_json *attributes, struct squall_error *err) SQUALL_CHECK;
+/* Take what the document says under these names, ended by NULL: how the array is stored. */
+int sq_zarr_set_storage(struct sq_zarr_array *a, const struct sq_json *document, const char *const *names,
+                        struct squall_error *err) SQUALL_CHECK;
 int sq_zarr_set_dims(struct sq_zarr_array *a, const struct sq_json *names, struct squall_error *err) SQUALL_CHECK; /* NULL: none */
 /*
  * Take the type and the fill value. status, reason: what parsing the type said; an unsupported one is the array's reason, and leaves its fill value

@@ -102,6 +102,8 @@ static int bind_codecs(const struct sq_json *filters, const struct sq_json *comp
     return sq_zarr_set_codecs(a, status, chain, &reason, err);
 }
 
+static const char *const STORAGE_MEMBERS[] = {"compressor", "filters", "order", NULL};
+
 int sq_zarr_parse_v2(const struct sq_json *document, const struct sq_json *attributes, struct sq_zarr_array *a, struct squall_error *err)
 {
     const struct sq_json *filters = sq_json_get(document, "filters"), *compressor = sq_json_get(document, "compressor");
@@ -118,6 +120,7 @@ int sq_zarr_parse_v2(const struct sq_json *document, const struct sq_json *attri
     SQ_TRY(parse_type_and_fill(document, a, &big_endian, err));
     SQ_TRY(parse_separator(document, a, err));
     SQ_TRY(parse_order(document, &column_major, err));
+    SQ_TRY(sq_zarr_set_storage(a, document, STORAGE_MEMBERS, err));
     SQ_TRY(set_names_and_attributes(attributes, a, err));
     SQ_TRY(name_codecs(filters, compressor, a, err));
     SQ_TRY(sq_zarr_check_chunks(a, err));

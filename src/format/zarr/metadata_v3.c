@@ -12,6 +12,8 @@ static const char *const KNOWN_MEMBERS[] = {
     "fill_value",  "codecs",    "attributes", "dimension_names", "storage_transformers", NULL,
 };
 
+static const char *const STORAGE_MEMBERS[] = {"codecs", "chunk_key_encoding", NULL};
+
 static int parse_type_and_fill(const struct sq_json *document, struct sq_zarr_array *a, struct squall_error *err)
 {
     const struct sq_json *fill = sq_json_get(document, "fill_value");
@@ -127,6 +129,7 @@ int sq_zarr_parse_v3(const struct sq_json *document, struct sq_zarr_array *a, st
     SQ_TRY(parse_type_and_fill(document, a, err));
     SQ_TRY(sq_zarr_parse_grid(sq_json_get(document, "chunk_grid"), a, err));
     SQ_TRY(parse_key_encoding(sq_json_get(document, "chunk_key_encoding"), a, err));
+    SQ_TRY(sq_zarr_set_storage(a, document, STORAGE_MEMBERS, err));
     SQ_TRY(sq_zarr_set_attributes(a, sq_json_get(document, "attributes"), err));
     SQ_TRY(sq_zarr_set_dims(a, sq_json_get(document, "dimension_names"), err));
     SQ_TRY(check_extensions(document, a, err));

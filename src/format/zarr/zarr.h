@@ -25,6 +25,7 @@ struct sq_zarr_array {
     char *dims[SQUALL_RANK_MAX];           /* "" where it has no name */
     char separator;                        /* of chunk keys: '/' or '.' */
     bool default_encoding;                 /* keys begin with "c" (v3 default), else v2's */
+    struct sq_json *storage;               /* object: what squall_array_storage tells */
     struct sq_json *attributes;            /* object, without v2's _ARRAY_DIMENSIONS */
     struct sq_json *fill_value;            /* as written; NULL: none */
     void *fill;                            /* one element in memory; NULL where unsupported */

@@ -210,9 +210,8 @@ class Array(_squall.Array):
 
 
 def file_identity(dataset):
-    """Of one that is one file: inode, size, time of change. None where it may be written to meanwhile: a folder, or open for writing."""
-    state = os.stat(dataset.path)
-    return None if dataset.writable or os.path.isdir(dataset.path) else (state.st_ino, state.st_size, state.st_mtime_ns)
+    """What its file was when it was opened. None where it may be written to meanwhile: a folder, or open for writing."""
+    return None if dataset.writable or os.path.isdir(dataset.path) else dataset.identity
 
 
 def _writable(out):

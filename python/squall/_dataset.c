@@ -2,6 +2,7 @@
 #include "_squall.h"
 #include <stddef.h>
 #include <structmember.h>
+#include <sys/stat.h>
 
 static void dealloc(PyObject *self)
 {
@@ -13,6 +14,7 @@ static void dealloc(PyObject *self)
     Py_XDECREF(ds->path);
     Py_XDECREF(ds->changed);
     Py_XDECREF(ds->many);
+    Py_XDECREF(ds->identity);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
@@ -34,15 +36,33 @@ struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path)
     return ds;
 }
 
+/* What a file is known by, and where: IDENTITY_BYTES. Of folders, and what is not there, zeros. */
+enum { IDENTITY_BYTES = 3 * sizeof(uint64_t) };
+
+static void identify(const char *path, char *ret)
+{
+    struct stat state;
+    uint64_t known[3] = {0};
+    if (stat(path, &state) == 0 && S_ISREG(state.st_mode)) {
+        known[0] = (uint64_t)state.st_ino;
+        known[1] = (uint64_t)state.st_size;
+        known[2] = (uint64_t)state.st_mtim.tv_sec * 1000000000u + (uint64_t)state.st_mtim.tv_nsec;
+    }
+    memcpy(ret, known, IDENTITY_BYTES);
+}
+
 /* path: bytes in the file system's encoding; options: NULL for reading */
 static int open_path(struct sq_py_dataset *ds, const char *path, const struct squall_store_options *options)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_py_work work;
+    char identity[IDENTITY_BYTES];
     sq_py_work_begin(&work, NULL, SQ_PY_SHARED);
+    identify(path, identity); /* before it is opened: what is another file by then will be found to be one */
     int status = options ? squall_store_open(ds->context, path, options, &ds->dataset, &err)
                          : squall_dataset_open(ds->context, path, &ds->dataset, &err);
     sq_py_work_end(&work);
+    ds->identity = PyBytes_FromStringAndSize(identity, IDENTITY_BYTES);
     ds->writable = options != NULL;
     if (options)
         ds->options = *options;
@@ -91,7 +111,15 @@ static int open_files(struct sq_py_dataset *ds, PyObject *paths, const struct sq
         }
         names[i] = name;
     }
+    ds->identity = PyBytes_FromStringAndSize(NULL, count * IDENTITY_BYTES);
+    char *identities = ds->identity ? PyBytes_AsString(ds->identity) : NULL;
+    if (!identities) {
+        PyMem_Free(names);
+        return -1;
+    }
     sq_py_work_begin(&work, NULL, SQ_PY_SHARED);
+    for (Py_ssize_t i = 0; i < count; i++)
+        identify(names[i], identities + i * IDENTITY_BYTES);
     int status = squall_dataset_open_many(ds->context, names, (size_t)count, options, &ds->dataset, &err);
     sq_py_work_end(&work);
     PyMem_Free(names);
@@ -226,6 +254,15 @@ static PyObject *get_many(PyObject *self, void *unused)
     return many;
 }
 
+static PyObject *get_identity(PyObject *self, void *unused)
+{
+    (void)unused;
+    PyObject *identity = ((struct sq_py_dataset *)self)->identity;
+    identity = identity ? identity : Py_None;
+    Py_INCREF(identity);
+    return identity;
+}
+
 static PyObject *get_durability(PyObject *self, void *unused)
 {
     static const char *const NAMES[] = {"none", "data", "full"};
@@ -258,6 +295,7 @@ static PyGetSetDef members[] = {
     {"problems", get_problems, NULL, "what could not be read, a line each", NULL},
     {"options", get_options, NULL, "Dataset(path, *options) opens it again", NULL},
     {"many", get_many, NULL, "(paths, concat_dim, order, drift) of many files; None: one path", NULL},
+    {"identity", get_identity, NULL, "what its files were when it was opened, some bytes each; zeros of folders", NULL},
     {"durability", get_durability, NULL, "\"none\", \"data\" or \"full\"", NULL},
     {"changed", get_changed, NULL, "names of nodes whose attributes were changed since → JSON", NULL},
     {"writable", get_writable, NULL, "was it opened for writing?", NULL},

@@ -1,5 +1,6 @@
 """squall.open, squall.open_array, and the groups that a dataset's arrays lie in."""
 
+import collections
 import glob
 import os
 import weakref
@@ -255,6 +256,7 @@ def open_array(path, mode="r", **options):
 
 # (path, identity, options) → dataset: what is unpickled in one process is opened once
 _unpickled: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+_latest: collections.deque = collections.deque(maxlen=8)  # a task of Dask's drops what it unpickled, and the next one wants it again
 
 
 def _reopen(path, identity, options):
@@ -270,6 +272,8 @@ def _reopen(path, identity, options):
         if now != identity:
             raise Error(f"{dataset.path} changed since it was opened; open it again", Status.EIO, dataset.path)
         _unpickled[path, identity, options] = dataset
+        if identity is not None:  # a file, of which each read sees that it is the same
+            _latest.append(dataset)
     return dataset
 
 

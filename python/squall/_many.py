@@ -4,6 +4,7 @@ import glob
 import hashlib
 import os
 import warnings
+import weakref
 import zlib
 
 from squall import _squall
@@ -64,24 +65,31 @@ def _open(names, settings):
     return _squall.open_many(label, tuple(os.fsencode(name) for name in names), *settings)
 
 
+_manifests: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
 def manifest(dataset):
-    """What a dataset of many files pickles as: its names, what they were, and how they were opened."""
+    """What a dataset of many files pickles as: its names, what they were, and how they were opened. One for all its arrays."""
+    if dataset not in _manifests:
+        _manifests[dataset] = _manifest(dataset)
+    return _manifests[dataset]
+
+
+def _manifest(dataset):
     paths, *settings = dataset.many
     names = [os.path.abspath(os.fsdecode(path)) for path in paths]
-    return zlib.compress("\0".join(names).encode("utf-8", "surrogateescape")), _identities(names), ("many", *settings)
+    return zlib.compress("\0".join(names).encode("utf-8", "surrogateescape")), identities(dataset), ("many", *settings)
 
 
-def _identities(names):
-    """Eight bytes a file."""
-    found = []
-    for name in names:
-        state = os.stat(name)
-        what = None if os.path.isdir(name) else (state.st_ino, state.st_size, state.st_mtime_ns)
-        found.append(hashlib.blake2b(repr(what).encode(), digest_size=8).digest())
-    return b"".join(found)
+def identities(dataset):
+    """What its files were when it was opened, eight bytes a file."""
+    known, count = dataset.identity, len(dataset.many[0])
+    each = len(known) // count
+    return b"".join(hashlib.blake2b(known[i * each : (i + 1) * each], digest_size=8).digest() for i in range(count))
 
 
 def reopen(names, settings):
     """The dataset of a manifest, and the identities of its files now."""
     paths = zlib.decompress(names).decode("utf-8", "surrogateescape").split("\0")
-    return _open(paths, settings[1:]), _identities(paths)
+    dataset = _open(paths, settings[1:])
+    return dataset, identities(dataset)

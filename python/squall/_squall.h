@@ -50,6 +50,7 @@ struct sq_py_dataset {
     PyObject *path;                      /* str, as it was given */
     PyObject *changed;                   /* dict: names of nodes → their attributes, JSON, where they were changed since */
     PyObject *many;                      /* tuple: what it was opened with, where it is many files; else NULL */
+    PyObject *identity;                  /* bytes: what its files were when it was opened; NULL: no file */
     PyObject *weak_references;
 };
 

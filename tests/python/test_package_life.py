@@ -63,6 +63,31 @@ def test_another_array_in_its_place_is_refused(tmp_path):
         pickle.loads(packed)
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_what_is_pickled_is_what_was_opened(tmp_path, many):
+    netCDF4 = pytest.importorskip("netCDF4")
+
+    def write(name, value):
+        with netCDF4.Dataset(tmp_path / name, "w") as file:
+            file.createDimension("x", 2)
+            file.createVariable("x", "i4", "x")[:] = value
+            file.createVariable("v", "i4", "x")[:] = value
+
+    write("a.nc", [1, 2])
+    write("b.nc", [3, 4])
+    pattern = str(tmp_path / ("[ab].nc" if many else "a.nc"))
+    opened = squall.open(pattern)["v"]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(opened))[:2], [1, 2])
+    write("c.nc", [7, 8])
+    os.replace(tmp_path / "c.nc", tmp_path / "a.nc")
+    packed = pickle.dumps(opened)  # of the file that was there
+    del opened
+    gc.collect()
+    with pytest.raises(squall.Error, match="changed since it was opened"):
+        pickle.loads(packed)[:]
+    assert squall.open(pattern)["v"][0] == (3 if many else 7)
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes_read(method, array, values):

@@ -534,22 +534,32 @@ static int add_places(struct builder *b, struct squall_error *err)
 
 /* ---- the whole -------------------------------------------------------------------------------------------------------------------- */
 
-/* The first dimension of the variable with most elements. */
-static const char *largest_first_dimension(const struct squall_dataset *ds)
+static bool has_first_dimension(const struct squall_array *a)
 {
-    const char *found = NULL;
-    double most = 0;
+    return a->info.rank > 0 && a->info.dims[0][0] && !strchr(a->info.name, '/') && !a->info.unsupported;
+}
+
+/* Is a larger than b, or as large with more dimensions: variables at one time are as large as a grid of two dimensions? */
+static bool is_larger(const struct squall_array *a, const struct squall_array *b)
+{
+    double elements[2] = {1, 1};
+    for (unsigned d = 0; d < a->info.rank; d++)
+        elements[0] *= (double)a->info.shape[d];
+    for (unsigned d = 0; d < b->info.rank; d++)
+        elements[1] *= (double)b->info.shape[d];
+    return elements[0] > elements[1] || (elements[0] == elements[1] && a->info.rank > b->info.rank);
+}
+
+/* The first dimension of the largest variable; where some have an unlimited one, of those. */
+static const char *likeliest_dimension(const struct squall_dataset *ds)
+{
+    const struct squall_array *found = NULL;
     for (size_t i = 0; i < ds->array_count; i++) {
         const struct squall_array *a = ds->arrays[i];
-        double elements = 1;
-        for (unsigned d = 0; d < a->info.rank; d++)
-            elements *= (double)a->info.shape[d];
-        if (a->info.rank > 0 && a->info.dims[0][0] && !strchr(a->info.name, '/') && !a->info.unsupported && elements > most) {
-            most = elements;
-            found = a->info.dims[0];
-        }
+        if (has_first_dimension(a) && (!found || (a->grows == found->grows ? is_larger(a, found) : a->grows)))
+            found = a;
     }
-    return found;
+    return found ? found->info.dims[0] : NULL;
 }
 
 static int find_length(struct builder *b, struct squall_error *err)
@@ -573,7 +583,7 @@ static int find_length(struct builder *b, struct squall_error *err)
 static int choose_dimension(struct builder *b, struct squall_error *err)
 {
     const char *stored = sq_json_string(sq_json_get(b->options->schema, "append_dim"));
-    const char *dim = b->options->append_dim ? b->options->append_dim : stored ? stored : largest_first_dimension(b->options->sources);
+    const char *dim = b->options->append_dim ? b->options->append_dim : stored ? stored : likeliest_dimension(b->options->sources);
     if (!dim)
         return sq_error(err, SQUALL_EUNSUPPORTED, "no array with a named dimension is there to convert");
     if (stored && strcmp(dim, stored) != 0)

@@ -87,6 +87,7 @@ struct squall_array {
     const struct sq_codec_shard *shard; /* NULL: chunks lie for themselves. The format's */
     uint64_t stored_limit_bytes;        /* more is stored of no chunk (with shards: 0) unless it is damaged; 0: not known */
     uint64_t decoded_id;                /* what turns stored bytes into elements, as a hash; 0: chunks are never kept decoded */
+    bool grows;                         /* along its first dimension, as its file says: that is an unlimited one */
     bool plain;                         /* stored bytes are the chunk's bytes: they can be read straight into the destination */
     unsigned swap_bytes;                /* plain: 2, 4, 8: so many at a time lie in the other byte order; 0: none do */
     uint64_t row_bytes;             /* plain: from an index of the first dimension to the next, where other things lie between; 0: packed */

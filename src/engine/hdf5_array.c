@@ -546,6 +546,7 @@ static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct
     if (h->layout.kind == SQ_HDF5_COMPACT)
         SQ_TRY(keep_compact(h, tree, err));
     const bool variable = sq_type_is_variable(h->elements.dtype.type);
+    h->base.grows = h->space.rank > 0 && h->space.maximum[0] == SQ_HDF5_NOWHERE;
     h->base.plain = !h->filters && h->elements.is_same;
     h->base.swap_bytes = h->base.plain && h->elements.big_endian ? h->elements.dtype.order_bytes : 0;
     const size_t width = h->filters && h->elements.is_same ? sq_codec_chain_shuffle_width(h->filters) : 0;

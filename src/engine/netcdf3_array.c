@@ -205,6 +205,7 @@ static int describe(struct netcdf3_array *n, struct squall_error *err)
         return sq_error_memory(err, v->rank * sizeof *n->base.grid);
     set_grid(n);
     n->base.fill = &n->fill;
+    n->base.grows = v->is_record;
     n->base.plain = true;
     n->base.swap_bytes = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ || row->size_bytes == 1 ? 0 : row->size_bytes;
     n->base.row_bytes = v->is_record ? n->file->record_bytes : 0;

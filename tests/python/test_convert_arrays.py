@@ -299,6 +299,26 @@ def test_the_chunks_are_those_that_dask_would_write(squall, tmp_path, store):
     }
 
 
+@pytest.mark.parametrize("kind", ["NETCDF4", "NETCDF3_CLASSIC", "zarr"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_first_file_alone_tells_along_what_it_grows(squall, tmp_path, store, kind, times):
+    """Though its grid's arrays come first, and are as large as variables of one time, or larger."""
+    for i in range(2):
+        grid = np.arange(12.0).reshape(3, 4)
+        large = {} if kind == "zarr" else {"weights": (("y", "x", "corner"), np.zeros((3, 4, 50)))}
+        v = np.full((times, 3, 4), i, "f4")
+        ds = xr.Dataset({"lat": (("y", "x"), grid), **large, "v": (("time", "y", "x"), v), "time": np.arange(times) + i * times})
+        if kind == "zarr":
+            ds.to_zarr(tmp_path / f"{i}.zarr", zarr_format=2)
+        else:
+            ds.to_netcdf(tmp_path / f"{i}.nc", unlimited_dims="time", format=kind)
+    ending = "zarr" if kind == "zarr" else "nc"
+    squall("convert", tmp_path / f"0.{ending}", store, "--chunks", "time=1")
+    assert opened(store).chunk_exists.dims == ("time",)
+    squall("convert", tmp_path / f"[01].{ending}", store, "--chunks", "time=1")
+    assert opened(store).v.values[:, 0, 0].tolist() == [0] * times + [1] * times
+
+
 @pytest.mark.parametrize("dims", [("lat", "time", "lon"), ("lat", "lon", "time")])
 def test_a_variable_whose_append_dimension_is_not_the_first_is_named(squall, tmp_path, store, dims):
     cube(tmp_path / "in.zarr", shape=(30, 20, 10), chunks=(30, 5, 10), dims=dims)

@@ -60,9 +60,14 @@ typedef struct squall_array squall_array; /* belongs to its dataset; NULL-safe *
 struct squall_array_info {
     const char *name; /* path within the dataset, "t2m" or "group/t2m" */
     enum squall_type type;
-    const char *type_name;     /* the source's own where it says more: "<U5"; of data that cannot be read "numpy.datetime64[ms]" */
-    const char *numpy_type;    /* what an element in memory is to numpy: "<f4", "<M8[10ms]", "|S5", "[('a', '<i4'), ('b', '|V3')]"; "O" */
-    const char *sequence_type; /* of SQUALL_BYTES that are sequences: what each of their elements is to numpy, "<f4"; NULL: just bytes */
+    const char *type_name;  /* the source's own where it says more: "<U5"; of data that cannot be read "numpy.datetime64[ms]" */
+    const char *numpy_type; /* what an element in memory is to numpy: "<f4", "<M8[10ms]", "|S5", "[('a', '<i4'), ('b', '|V3')]"; "O" */
+    /*
+     * Of SQUALL_BYTES, where they are more than that: what they hold. Where numpy_type is "O", a sequence of any number of such elements, "<f4"; else one,
+     * a structure, "[('a', '<i4'), ('s', 'text'), ('v', {'sequence': '<f4'})]". Parts lie one behind the other, as numpy has them, but 'text' (UTF-8)
+     * and {'sequence': …} of no fixed size: 8 bytes count those that follow. NULL: just bytes.
+     */
+    const char *sequence_type;
     const char
         *enum_names; /* of an enumeration, whose elements are integers: what they are called, a JSON object {"clear": 0}; NULL: none is */
     size_t element_bytes; /* of one element in memory */

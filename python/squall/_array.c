@@ -14,6 +14,7 @@ static void dealloc(PyObject *self)
     Py_XDECREF((PyObject *)array_of(self)->owner);
     Py_XDECREF(array_of(self)->dtype);
     Py_XDECREF(array_of(self)->sequence_dtype);
+    Py_XDECREF(array_of(self)->reader);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }

@@ -232,4 +232,4 @@ def _writable(out):
 
 def as_plain(view):
     """The same memory under a type that every buffer can tell: numpy's has none of times and of types that others made."""
-    return view if view.dtype.kind in "biufcO" else view.view(f"V{view.dtype.itemsize}")
+    return view if view.dtype.kind in "biufc" or view.dtype.hasobject else view.view(f"V{view.dtype.itemsize}")

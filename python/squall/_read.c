@@ -61,6 +61,33 @@ bool sq_py_holds_objects(const struct sq_py_array *a)
     return a->info.type == SQUALL_STRING || a->info.type == SQUALL_BYTES;
 }
 
+/* Structures with fields that are objects. */
+static bool holds_structures(const struct sq_py_array *a)
+{
+    return a->info.type == SQUALL_BYTES && a->info.numpy_type[0] == '[';
+}
+
+/* Is an element made of parts of which some have no fixed size? */
+static bool has_parts(const struct sq_py_array *a)
+{
+    const char *type = a->info.sequence_type;
+    return type && (holds_structures(a) || strstr(type, "'text'") || strstr(type, "{'sequence'"));
+}
+
+static PyObject *reader_of(struct sq_py_array *a)
+{
+    if (!a->reader)
+        a->reader = PyObject_CallFunction(sq_py.reader_of, "ss", a->info.numpy_type, a->info.sequence_type);
+    return a->reader;
+}
+
+/* A sequence of such as a numpy array of its own. */
+static PyObject *parts_at(struct sq_py_array *a, const struct squall_bytes *bytes)
+{
+    PyObject *reader = reader_of(a);
+    return reader ? PyObject_CallFunction(reader, "y#", (const char *)bytes->data, (Py_ssize_t)bytes->size_bytes) : NULL;
+}
+
 /* A sequence as a numpy array of its own. */
 static PyObject *sequence_at(struct sq_py_array *a, const struct squall_bytes *bytes)
 {
@@ -80,6 +107,8 @@ static PyObject *object_at(struct sq_py_array *a, const void *element)
     const struct squall_bytes *bytes = element;
     if (a->info.type == SQUALL_STRING)
         return PyUnicode_DecodeUTF8(bytes->data, (Py_ssize_t)bytes->size_bytes, "surrogateescape");
+    if (has_parts(a))
+        return parts_at(a, bytes);
     return a->info.sequence_type ? sequence_at(a, bytes) : PyBytes_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size_bytes);
 }
 
@@ -110,6 +139,36 @@ static int put_objects(struct sq_py_array *a, const struct sq_py_box *box, const
     return failed ? -1 : 0;
 }
 
+/* The bytes of each element, which are freed in any case. */
+static PyObject *list_of_bytes(char *elements, Py_ssize_t count)
+{
+    PyObject *list = PyList_New(count);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        struct squall_bytes *one = (struct squall_bytes *)(void *)elements + i;
+        PyObject *bytes = list ? PyBytes_FromStringAndSize(one->data, (Py_ssize_t)one->size_bytes) : NULL;
+        free(one->data);
+        if (!bytes || PyList_SetItem(list, i, bytes) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* target: a numpy array, whose fields are objects: numpy itself puts them there. */
+static int read_structures(struct sq_py_array *a, const struct sq_py_box *box, Py_ssize_t count, PyObject *target)
+{
+    char *elements = PyMem_Malloc((size_t)count * a->info.element_bytes);
+    if (!elements) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    PyObject *list = read_box(a, box, elements, NULL) ? NULL : list_of_bytes(elements, count), *reader = list ? reader_of(a) : NULL;
+    PyObject *done = reader ? PyObject_CallFunctionObjArgs(sq_py.put_structures, target, reader, list, NULL) : NULL;
+    PyMem_Free(elements);
+    Py_XDECREF(list);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 static int read_objects(struct sq_py_array *a, const struct sq_py_box *box, Py_ssize_t count, char *dst, const Py_ssize_t *strides)
 {
     char *elements = PyMem_Malloc((size_t)count * a->info.element_bytes);
@@ -126,11 +185,13 @@ static int read_objects(struct sq_py_array *a, const struct sq_py_box *box, Py_s
 
 /* ---- results ----------------------------------------------------------------------------------------------------------------------- */
 
-static int read_view(struct sq_py_array *a, const struct sq_py_box *box, Py_buffer *view, bool packed)
+static int read_view(struct sq_py_array *a, const struct sq_py_box *box, PyObject *target, Py_buffer *view, bool packed)
 {
     Py_ssize_t count = element_count(box);
     if (count == 0)
         return 0;
+    if (holds_structures(a))
+        return read_structures(a, box, count, target);
     if (sq_py_holds_objects(a))
         return read_objects(a, box, count, view->buf, view->strides);
     return read_box(a, box, view->buf, packed ? NULL : view->strides);
@@ -172,7 +233,7 @@ PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
     Py_buffer view;
     int status = PyObject_GetBuffer(result, &view, sq_py_holds_objects(a) ? PyBUF_STRIDES | PyBUF_WRITABLE : PyBUF_WRITABLE);
     if (!status) {
-        status = read_view(a, box, &view, true);
+        status = read_view(a, box, result, &view, true);
         PyBuffer_Release(&view);
     }
     if (status) {
@@ -186,16 +247,25 @@ PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box)
     return scalar;
 }
 
+/* Of an element in memory that holds objects; -1 with the exception set. */
+static Py_ssize_t object_bytes(struct sq_py_array *a)
+{
+    PyObject *dtype = sq_py_array_dtype(a), *size = dtype ? PyObject_GetAttrString(dtype, "itemsize") : NULL;
+    const Py_ssize_t bytes = size ? PyLong_AsSsize_t(size) : -1;
+    Py_XDECREF(size);
+    return bytes;
+}
+
 int sq_py_read_into(struct sq_py_array *a, const struct sq_py_box *box, PyObject *out)
 {
     Py_buffer view;
     if (PyObject_GetBuffer(out, &view, PyBUF_STRIDES | PyBUF_WRITABLE) < 0)
         return -1;
     bool same = view.ndim == (int)box->result_rank &&
-                (size_t)view.itemsize == (sq_py_holds_objects(a) ? sizeof(PyObject *) : a->info.element_bytes);
+                view.itemsize == (sq_py_holds_objects(a) ? object_bytes(a) : (Py_ssize_t)a->info.element_bytes);
     for (unsigned d = 0; d < box->result_rank && same; d++)
         same = (uint64_t)view.shape[d] == box->result_shape[d];
-    int status = same ? read_view(a, box, &view, false) : -1;
+    int status = same ? read_view(a, box, out, &view, false) : -1;
     if (!same)
         PyErr_SetString(PyExc_ValueError, "the destination has another shape or element size than the selection");
     PyBuffer_Release(&view);

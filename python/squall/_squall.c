@@ -163,7 +163,8 @@ static int find_objects(void)
 {
     return (sq_py.numpy_empty = look_up("numpy", "empty")) && (sq_py.numpy_ndarray = look_up("numpy", "ndarray")) &&
                    (sq_py.numpy_bool = look_up("numpy", "bool_")) && (sq_py.error_of = look_up("squall._errors", "error_of")) &&
-                   (sq_py.dtype_of = look_up("squall._types", "dtype_of")) &&
+                   (sq_py.dtype_of = look_up("squall._types", "dtype_of")) && (sq_py.reader_of = look_up("squall._types", "reader_of")) &&
+                   (sq_py.put_structures = look_up("squall._types", "put_structures")) &&
                    (sq_py.values_for = look_up("squall._values", "values_for")) &&
                    (sq_py.read_only_error = look_up("squall._errors", "ReadOnlyError")) &&
                    (sq_py.read_advanced = PyUnicode_InternFromString("_read_advanced")) &&

@@ -17,8 +17,8 @@
 /* Objects that are looked up once; they live as long as the process. */
 struct sq_py_objects {
     PyObject *numpy_empty, *numpy_ndarray, *numpy_bool;
-    PyObject *error_of, *dtype_of; /* of squall._errors and squall._types */
-    PyObject *values_for;          /* of squall._values */
+    PyObject *error_of, *dtype_of, *reader_of, *put_structures; /* of squall._errors and squall._types */
+    PyObject *values_for;                                       /* of squall._values */
     PyObject *read_only_error;
     PyObject *read_advanced, *write_advanced; /* names of methods: "_read_advanced", … */
     PyObject *empty_tuple;
@@ -60,6 +60,7 @@ struct sq_py_array {
     squall_array *array;
     struct squall_array_info info;
     PyObject *dtype, *sequence_dtype; /* numpy.dtype, looked up at the first use; else NULL */
+    PyObject *reader;                 /* the same: what makes an element of bytes that hold parts of no fixed size */
 };
 
 extern unsigned sq_py_process; /* another one in a child than in its parent */

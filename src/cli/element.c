@@ -392,7 +392,9 @@ void element_print(FILE *out, const struct squall_array_info *info, const void *
         print_fixed_text(out, info, element, form);
         break;
     case SQUALL_BYTES:
-        if (info->sequence_type)
+        if (is_structure(info->numpy_type))
+            (quoted ? structure_print_json : structure_print_csv)(out, info->sequence_type, bytes->data);
+        else if (info->sequence_type)
             (quoted ? sequence_print_json : sequence_print_csv)(out, info->sequence_type, bytes->data, bytes->size_bytes);
         else
             print_bytes(out, bytes->data, bytes->size_bytes, form);

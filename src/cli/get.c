@@ -198,8 +198,8 @@ static bool npy_holds(const struct arguments *a, const squall_array *array)
     const struct squall_array_info info = squall_array_info(array);
     if (!a->output || !ends_with(a->output, ".npy") || !info.sequence_type)
         return true;
-    return complain("squall get: %s: its elements are sequences, %s, which .npy files cannot hold; use -o FILE.csv, or --json", info.name,
-                    info.type_name);
+    return complain("squall get: %s: its elements %s, %s, which .npy files cannot hold; use -o FILE.csv, or --json", info.name,
+                    is_structure(info.numpy_type) ? "have parts of no fixed size" : "are sequences", info.type_name);
 }
 
 /* Shape and labels of what the box leaves. */

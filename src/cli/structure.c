@@ -41,11 +41,11 @@ static const char *behind_type(const char *at)
 {
     if (*at == '\'')
         return behind_quoted(at);
-    if (*at != '[' && *at != '(')
+    if (!strchr("[({", *at))
         return at + strlen(at);
     for (unsigned depth = 0; *at;) {
-        depth += *at == '[' || *at == '(';
-        depth -= *at == ']' || *at == ')';
+        depth += strchr("[({", *at) != NULL;
+        depth -= strchr("])}", *at) != NULL;
         at = *at == '\'' ? behind_quoted(at) : at + 1;
         if (depth == 0)
             break;
@@ -112,6 +112,27 @@ static void begin_cell(struct walk *w)
     w->begun = true;
 }
 
+/* What has no fixed size stands behind the number of its bytes. */
+static size_t take_count(struct walk *w)
+{
+    uint64_t count = 0;
+    if (w->purpose == PRINT_NAMES)
+        return 0;
+    memcpy(&count, w->bytes, sizeof count);
+    w->bytes += sizeof count;
+    return (size_t)count;
+}
+
+static void walk_text(struct walk *w)
+{
+    static const struct squall_array_info TEXT = {.type = SQUALL_STRING, .numpy_type = "O", .element_bytes = sizeof(struct squall_bytes)};
+    const size_t count = take_count(w);
+    const struct squall_bytes text = {(void *)(uintptr_t)w->bytes, count};
+    if (w->purpose == PRINT_JSON || w->purpose == PRINT_CSV)
+        element_print(w->out, &TEXT, &text, 0, w->purpose == PRINT_JSON ? ELEMENT_JSON : ELEMENT_CSV);
+    w->bytes += count;
+}
+
 /* A word such as "<f4". */
 static void walk_word(struct walk *w)
 {
@@ -121,6 +142,10 @@ static void walk_word(struct walk *w)
     else
         snprintf(word, sizeof word, "%s", w->at);
     w->at = behind_type(w->at);
+    if (!strcmp(word, "text")) {
+        walk_text(w);
+        return;
+    }
     const char kind = word[0] ? word[1] : 0;
     size_t bytes = kind ? strtoul(word + 2, NULL, 10) : 0;
     bytes *= kind == 'U' ? sizeof(uint32_t) : 1;
@@ -159,7 +184,23 @@ static void walk_list(struct walk *w, const char *type, const char *shape)
     fputs(w->purpose == PRINT_JSON ? "]" : "", w->out);
 }
 
-/* A list in one cell. */
+/* "{'sequence': '<f4'}" */
+static void walk_sequence(struct walk *w)
+{
+    const char *const type = w->at + strlen("{'sequence': "), *const behind = behind_type(w->at);
+    const size_t count = take_count(w);
+    const unsigned char *const end = w->bytes + count;
+    fputs(w->purpose == PRINT_JSON ? "[" : "", w->out);
+    for (bool first = true; count && w->bytes < end; first = false) {
+        fputs(w->purpose == PRINT_JSON && !first ? ", " : "", w->out);
+        w->at = type;
+        walk_type(w);
+    }
+    fputs(w->purpose == PRINT_JSON ? "]" : "", w->out);
+    w->at = behind;
+}
+
+/* A list in one cell; shape NULL: the type is one of sequences. */
 static void walk_list_cell(struct walk *w, const char *type, const char *shape)
 {
     char *text = NULL;
@@ -169,7 +210,11 @@ static void walk_list_cell(struct walk *w, const char *type, const char *shape)
         return;
     w->out = cell;
     w->purpose = PRINT_JSON;
-    walk_list(w, type, shape);
+    w->at = type;
+    if (shape)
+        walk_list(w, type, shape);
+    else
+        walk_type(w);
     w->purpose = PRINT_CSV;
     w->out = out;
     if (fclose(cell) == 0)
@@ -185,7 +230,7 @@ static void walk_value(struct walk *w, const char *type, const char *shape)
         begin_cell(w);
     if (w->purpose == PRINT_NAMES && !nested) {
         print_csv_text(w->out, w->name, strlen(w->name));
-    } else if (shape && w->purpose == PRINT_CSV) {
+    } else if ((shape || *type == '{') && w->purpose == PRINT_CSV) {
         walk_list_cell(w, type, shape);
     } else if (shape) {
         walk_list(w, type, shape);
@@ -231,7 +276,7 @@ static void walk_type(struct walk *w)
         return;
     }
     if (*w->at != '[') {
-        walk_word(w);
+        (*w->at == '{' ? walk_sequence : walk_word)(w);
         return;
     }
     fputs(w->purpose == PRINT_JSON ? "{" : "", w->out);

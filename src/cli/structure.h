@@ -1,6 +1,6 @@
 /*
  * Elements that are made of others: structures, "[('a', '<i4'), ('b', '<f8', (3,))]" to numpy, and sequences of a type. The type's text is read
- * along with the bytes; the library has checked it.
+ * along with the bytes; the library has checked it. Where parts have no fixed size, it is squall_array_info's sequence_type.
  */
 #ifndef SQ_CLI_STRUCTURE_H
 #define SQ_CLI_STRUCTURE_H

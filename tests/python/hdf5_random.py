@@ -21,6 +21,17 @@ def library():
     return ctypes.CDLL(glob.glob(os.path.join(os.path.dirname(h5py.__file__), "..", "h5py.libs", "libhdf5-*"))[0])
 
 
+def region_text(f, reference):
+    """The object, and the blocks or points that h5py finds selected."""
+    space, name = h5py.h5r.get_region(reference, f.id), f[reference].name
+    if space.get_select_type() == h5py.h5s.SEL_ALL:
+        return f"{name}[...]"
+    if space.get_select_type() == h5py.h5s.SEL_POINTS:
+        return f"{name}[{'; '.join(', '.join(map(str, point)) for point in space.get_select_elem_pointlist())}]"
+    blocks = space.get_select_hyper_blocklist()
+    return f"{name}[{'; '.join(', '.join(f'{a}:{b + 1}' for a, b in zip(*block, strict=True)) for block in blocks)}]"
+
+
 def set_fill_value(plist, low, value):
     """Of types that h5py does not take fill values of; value holds one element."""
     assert library().H5Pset_fill_value(ctypes.c_int64(plist.id), ctypes.c_int64(low.id), value.ctypes.data_as(ctypes.c_void_p)) == 0

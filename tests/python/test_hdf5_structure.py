@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import squall
 from conftest import SHARED
+from hdf5_random import region_text
 from squall._attributes import typed
 from squall._types import dtype_of
 
@@ -61,8 +62,12 @@ def plain(value, file):
     if isinstance(value, np.ndarray):
         below = inner if value.dtype.kind == "O" else plain  # sequences of one element stay sequences
         return below(value[0], file) if value.shape == (1,) else [below(v, file) for v in value]
-    if isinstance(value, (h5py.Reference, h5py.RegionReference)):
-        return file[value].name if value else None
+    if isinstance(value, (h5py.Reference, h5py.RegionReference)) and not value:
+        return None
+    if isinstance(value, h5py.RegionReference):
+        return region_text(file, value)
+    if isinstance(value, h5py.Reference):
+        return file[value].name
     if isinstance(value, np.void) and value.dtype.names:
         return [inner(value[name], file) for name in value.dtype.names]
     if isinstance(value, (bytes, np.bytes_)):

@@ -2,6 +2,7 @@
 #include "format/hdf5/attribute_json.h"
 #include "base/memory.h"
 #include "format/hdf5/heap.h"
+#include "format/hdf5/reference.h"
 #include <string.h>
 
 enum { VALUE_COST = 64 }; /* of a JSON value in memory */
@@ -85,24 +86,12 @@ static int sequence_json(struct sq_hdf5_tree *tree, const struct sq_hdf5_type *t
     return made(sq_json_share(list), ret, err);
 }
 
-/* Of regions the object that they are in. */
 static int reference_json(struct sq_hdf5_tree *tree, const struct sq_hdf5_type *type, const uint8_t *stored, struct sq_json **ret,
                           struct squall_error *err)
 {
-    const struct sq_hdf5_file *f = tree->reader.file;
-    struct sq_cursor c = sq_cursor(stored, type->size_bytes);
-    uint64_t address = sq_hdf5_take_address(&c, f);
-    if (type->reference > SQ_HDF5_TO_REGION)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: references of HDF5 1.12's new kind", sq_source_name(f->source));
-    if (type->reference == SQ_HDF5_TO_REGION && address != 0) {
-        const uint8_t *region;
-        size_t size_bytes;
-        SQ_TRY(sq_hdf5_global_heap_get(&tree->reader, address, sq_u32le(&c), &region, &size_bytes, err));
-        c = sq_cursor(region, size_bytes);
-        address = sq_hdf5_take_address(&c, f);
-    }
-    const char *path = sq_cursor_failed(&c) ? NULL : sq_hdf5_tree_path(tree, address);
-    return made(path ? sq_json_new_string(path) : sq_json_new_null(), ret, err);
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    SQ_TRY(sq_hdf5_reference_text(&tree->reader, tree, type, stored, &text, err));
+    return text.length ? text_json((const uint8_t *)text.data, text.length, ret, err) : made(sq_json_new_null(), ret, err);
 }
 
 /* ---- values ---- */

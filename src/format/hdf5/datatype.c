@@ -457,9 +457,12 @@ static void add_word(const struct sq_hdf5_type *t, struct sq_text *out)
         sq_text_printf(out, "%c%c%u", t->size_bytes == 1 ? '|' : '<', t->is_signed ? 'i' : 'u', integer_bytes(t->size_bytes));
 }
 
-static void add_numpy(const struct sq_hdf5_type *t, bool within, struct sq_text *out);
+/* How elements whose size varies are spelled. */
+enum spelling { AS_OBJECTS, AS_PARTS };
 
-static void add_members(const struct sq_hdf5_type *t, struct sq_text *out)
+static void add_numpy(const struct sq_hdf5_type *t, bool within, enum spelling spelling, struct sq_text *out);
+
+static void add_members(const struct sq_hdf5_type *t, enum spelling spelling, struct sq_text *out)
 {
     sq_text_add(out, "[");
     for (unsigned i = 0; i < t->member_count; i++) {
@@ -468,7 +471,7 @@ static void add_members(const struct sq_hdf5_type *t, struct sq_text *out)
         add_quoted(out, t->members[i].name);
         sq_text_add(out, ", ");
         const struct sq_hdf5_type *array = of->class == SQ_HDF5_ARRAY && of->base->class != SQ_HDF5_ARRAY ? of : NULL;
-        add_numpy(array ? array->base : of, true, out);
+        add_numpy(array ? array->base : of, true, spelling, out);
         if (array) {
             sq_text_add(out, ", ");
             add_shape(out, array);
@@ -479,16 +482,24 @@ static void add_members(const struct sq_hdf5_type *t, struct sq_text *out)
 }
 
 /* within: as part of another type, where words are quoted */
-static void add_numpy(const struct sq_hdf5_type *t, bool within, struct sq_text *out)
+static void add_numpy(const struct sq_hdf5_type *t, bool within, enum spelling spelling, struct sq_text *out)
 {
+    const bool varies = t->class == SQ_HDF5_VLEN || t->class == SQ_HDF5_REFERENCE;
     if (t->class == SQ_HDF5_COMPOUND && !sq_hdf5_type_is_complex(t)) {
-        add_members(t, out);
+        add_members(t, spelling, out);
     } else if (t->class == SQ_HDF5_ARRAY) {
         sq_text_add(out, "(");
-        add_numpy(t->base, true, out);
+        add_numpy(t->base, true, spelling, out);
         sq_text_add(out, ", ");
         add_shape(out, t);
         sq_text_add(out, ")");
+    } else if (spelling == AS_PARTS && varies) {
+        const bool is_sequence = t->class == SQ_HDF5_VLEN && !t->is_string;
+        sq_text_add(out, is_sequence ? "{'sequence': " : "'text'");
+        if (is_sequence) {
+            add_numpy(t->base, true, spelling, out);
+            sq_text_add(out, "}");
+        }
     } else {
         sq_text_add(out, within ? "'" : "");
         add_word(t, out);
@@ -514,7 +525,14 @@ static int check_known(const struct sq_hdf5_type *t, struct squall_error *err)
 int sq_hdf5_type_numpy(const struct sq_hdf5_type *type, struct sq_text *out, struct squall_error *err)
 {
     SQ_TRY(check_known(type, err));
-    add_numpy(type, false, out);
+    add_numpy(type, false, AS_OBJECTS, out);
+    return out->failed ? sq_error_memory(err, out->length) : 0;
+}
+
+int sq_hdf5_type_parts(const struct sq_hdf5_type *type, struct sq_text *out, struct squall_error *err)
+{
+    SQ_TRY(check_known(type, err));
+    add_numpy(type, false, AS_PARTS, out);
     return out->failed ? sq_error_memory(err, out->length) : 0;
 }
 

@@ -70,6 +70,8 @@ int sq_hdf5_type_parse(struct sq_hdf5_reader *r, const uint8_t *bytes, size_t si
  * dataset: "('<i4', (3,))". SQUALL_EUNSUPPORTED: numpy has nothing like it.
  */
 int sq_hdf5_type_numpy(const struct sq_hdf5_type *type, struct sq_text *out, struct squall_error *err) SQUALL_CHECK;
+/* The same where sizes vary: 'text' and {'sequence': '<f4'} in place of "O", "[('a', '<i4'), ('s', 'text')]"; see struct squall_array_info. */
+int sq_hdf5_type_parts(const struct sq_hdf5_type *type, struct sq_text *out, struct squall_error *err) SQUALL_CHECK;
 /* For people: "float32", "enum(int8)", "string(5)", "compound {a: int32, b: float64[3]}". */
 void sq_hdf5_type_describe(const struct sq_hdf5_type *type, struct sq_text *out);
 /* h5py's bool: an enum of one byte whose names are FALSE (0) and TRUE (1). */

@@ -1,5 +1,6 @@
 /*
- * See elements.h. What becomes of an element is a list of moves, each for some bytes of it: copied, turned, or made a number of by its bits.
+ * See elements.h. What becomes of an element is a list of moves, each for some bytes of it: copied, turned, made a number of by its bits, or taken for
+ * the place where a text or a sequence lies.
  */
 #include "format/hdf5/elements.h"
 #include "array/bytes.h"
@@ -8,27 +9,41 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "format/hdf5/heap.h"
+#include "format/hdf5/reference.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum how { COPY, TURN, INTEGER, FLOAT, TEXT };
+enum how {
+    COPY,
+    TURN,
+    INTEGER,
+    FLOAT,
+    TEXT,
+    /* from here on of no fixed size */
+    STRING,
+    PATH,
+    SEQUENCE,
+};
 
 struct sq_hdf5_move {
     enum how how;
-    const struct sq_hdf5_type *type; /* of a number or text */
-    uint32_t from, to;               /* bytes in the stored element, in that in memory */
-    uint32_t stored_bytes, bytes;    /* of one */
-    uint32_t count;                  /* one behind the other */
+    const struct sq_hdf5_type *type;         /* of a number or text */
+    uint32_t from, to;                       /* bytes in the stored element, in that in memory */
+    uint32_t stored_bytes, bytes;            /* of one */
+    uint32_t count;                          /* one behind the other */
+    const struct sq_hdf5_elements *sequence; /* SEQUENCE: what it is of */
 };
 
 enum { MOVES_MAX = 4096 };
 
 struct making {
+    struct sq_hdf5_reader *r;
     struct sq_hdf5_move *moves;
     size_t count, capacity;
     uint32_t stored_bytes; /* of the whole element */
     uint32_t to;           /* bytes of the element in memory so far */
+    bool varies;
 };
 
 /* ---- what an element becomes ------------------------------------------------------------------------------------------------------ */
@@ -57,6 +72,10 @@ static enum how how_of(const struct sq_hdf5_type *t)
         return !sq_hdf5_type_is_ieee(t) ? FLOAT : t->big_endian ? TURN : COPY;
     case SQ_HDF5_STRING:
         return t->padding == SQ_HDF5_NUL_PADDED ? COPY : TEXT;
+    case SQ_HDF5_VLEN:
+        return t->is_string ? STRING : SEQUENCE;
+    case SQ_HDF5_REFERENCE:
+        return PATH;
     default:
         return COPY;
     }
@@ -79,7 +98,7 @@ static int add_move(struct making *m, const struct sq_hdf5_type *type, uint32_t 
         if (m->count >= MOVES_MAX)
             return sq_error(err, SQUALL_EUNSUPPORTED, "a compound of more than %d parts", MOVES_MAX);
         SQ_TRY(SQ_GROW(m->moves, m->capacity, m->count + 1, err));
-        m->moves[m->count] = (struct sq_hdf5_move){how, type, from, m->to, type->size_bytes, bytes, (uint32_t)count};
+        m->moves[m->count] = (struct sq_hdf5_move){how, type, from, m->to, type->size_bytes, bytes, (uint32_t)count, NULL};
         if (how == COPY) {
             m->moves[m->count].bytes = m->moves[m->count].stored_bytes = (uint32_t)all;
             m->moves[m->count].count = 1;
@@ -87,6 +106,27 @@ static int add_move(struct making *m, const struct sq_hdf5_type *type, uint32_t 
         m->count++;
     }
     m->to += (uint32_t)all;
+    return 0;
+}
+
+/* A sequence, or a reference, as it is stored. */
+static size_t place_bytes(const struct sq_hdf5_reader *r, const struct sq_hdf5_type *type)
+{
+    return type->class == SQ_HDF5_VLEN ? 2 * sizeof(uint32_t) + r->file->offset_bytes : r->file->offset_bytes;
+}
+
+static int add_variable(struct making *m, const struct sq_hdf5_type *type, uint32_t from, uint64_t count, struct squall_error *err)
+{
+    struct sq_hdf5_elements *sequence;
+    if (type->size_bytes < place_bytes(m->r, type))
+        return sq_error(err, SQUALL_ECORRUPT, "%" PRIu32 " bytes for a reference or an element of variable length", type->size_bytes);
+    SQ_TRY(add_move(m, type, from, 0, count, err));
+    m->varies = true;
+    if (how_of(type) != SEQUENCE)
+        return 0;
+    SQ_TRY(SQ_HDF5_ROOM(m->r, &sequence, 1, err));
+    SQ_TRY(sq_hdf5_elements_make(m->r, type->base, sequence, err));
+    m->moves[m->count - 1].sequence = sequence;
     return 0;
 }
 
@@ -109,9 +149,9 @@ static int add_moves(struct making *m, const struct sq_hdf5_type *type, uint32_t
         return 0;
     if (type->class == SQ_HDF5_COMPLEX)
         return add_moves(m, type->base, from, 2 * count, err);
+    if (how_of(type) >= STRING)
+        return add_variable(m, type, from, count, err);
     SQ_TRY(sq_hdf5_type_numpy(type, &numpy, err));
-    if (!strcmp(sq_text_string(&numpy), "O"))
-        return sq_error(err, SQUALL_EUNSUPPORTED, "elements of variable length, or references, within a compound");
     return add_move(m, type, from, numpy_bytes(sq_text_string(&numpy)), count, err);
 }
 
@@ -155,12 +195,13 @@ static int take_dimensions(struct sq_hdf5_reader *r, const struct sq_hdf5_type *
 static int keep_moves(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, const struct making *m, struct squall_error *err)
 {
     struct sq_hdf5_move *moves;
-    if (m->to == 0)
+    if (m->to == 0 && !m->varies)
         return sq_error(err, SQUALL_EUNSUPPORTED, "elements without any bytes");
     SQ_TRY(SQ_HDF5_ROOM(r, &moves, m->count, err));
     memcpy(moves, m->moves, m->count * sizeof *moves);
     e->moves = moves;
     e->move_count = m->count;
+    e->varies = m->varies;
     if (e->dtype.type == SQUALL_RAW)
         e->dtype.element_bytes = m->to;
     look_for_same(e, m, e->type->size_bytes);
@@ -169,18 +210,12 @@ static int keep_moves(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, cons
 
 static int make_moves(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, struct squall_error *err)
 {
-    struct making m = {.stored_bytes = e->type->size_bytes};
+    struct making m = {.r = r, .stored_bytes = e->type->size_bytes};
     int status = add_moves(&m, e->type, 0, 1, err);
     if (!status)
         status = keep_moves(r, e, &m, err);
     sq_free(m.moves);
     return status;
-}
-
-/* A sequence as it is stored. */
-static size_t sequence_bytes(const struct sq_hdf5_reader *r)
-{
-    return 2 * sizeof(uint32_t) + r->file->offset_bytes;
 }
 
 /* The text in r's memory. */
@@ -195,28 +230,17 @@ static int keep_text(struct sq_hdf5_reader *r, const struct sq_text *text, const
     return 0;
 }
 
-static int make_variable(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, struct squall_error *err)
+/* Texts are the engine's; else elements are bytes, of which sequence_type tells. */
+static int set_variable(struct sq_hdf5_reader *r, struct sq_hdf5_elements *e, struct squall_error *err)
 {
-    SQ_CLEANUP_TEXT struct sq_text numpy = SQ_TEXT_INIT;
-    const struct sq_hdf5_type *t = e->type;
-    e->dtype = sq_dtype_of(SQUALL_STRING);
-    const size_t least = t->class == SQ_HDF5_REFERENCE ? r->file->offset_bytes : sequence_bytes(r);
-    if (t->size_bytes < least)
-        return sq_error(err, SQUALL_ECORRUPT, "%" PRIu32 " bytes for a reference or an element of variable length", t->size_bytes);
-    if (t->class == SQ_HDF5_REFERENCE && t->reference != SQ_HDF5_TO_OBJECT)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "references to regions or attributes, or of HDF5 1.12's kind");
-    if (t->class == SQ_HDF5_REFERENCE || t->is_string)
+    SQ_CLEANUP_TEXT struct sq_text parts = SQ_TEXT_INIT;
+    const enum how how = e->moves[0].how;
+    const bool is_structure = e->type->class == SQ_HDF5_COMPOUND;
+    e->dtype = sq_dtype_of(!is_structure && how != SEQUENCE ? SQUALL_STRING : SQUALL_BYTES);
+    if (e->dtype.type == SQUALL_STRING)
         return 0;
-    struct sq_hdf5_elements *sequence;
-    SQ_TRY(SQ_HDF5_ROOM(r, &sequence, 1, err));
-    SQ_TRY(sq_hdf5_elements_make(r, t->base, sequence, err));
-    if (sq_type_is_variable(sequence->dtype.type))
-        return sq_error(err, SQUALL_EUNSUPPORTED, "sequences of elements of variable length");
-    SQ_TRY(sq_hdf5_type_numpy(t->base, &numpy, err));
-    SQ_TRY(keep_text(r, &numpy, &e->sequence_type, err));
-    e->dtype = sq_dtype_of(SQUALL_BYTES);
-    e->sequence = sequence;
-    return 0;
+    SQ_TRY(sq_hdf5_type_parts(is_structure ? e->type : e->type->base, &parts, err));
+    return keep_text(r, &parts, &e->sequence_type, err);
 }
 
 /* Names and numbers of an enumeration. */
@@ -249,15 +273,13 @@ int sq_hdf5_elements_make(struct sq_hdf5_reader *r, const struct sq_hdf5_type *t
     SQ_TRY(keep_text(r, &name, &e.type_name, err));
     if (type->size_bytes == 0)
         return sq_error(err, SQUALL_EUNSUPPORTED, "elements without any bytes");
-    if (!strcmp(e.numpy_type, "O")) {
-        SQ_TRY(make_variable(r, &e, err));
-    } else {
-        const enum squall_type t = type_of_numpy(e.numpy_type);
-        e.dtype = t == SQUALL_RAW ? (struct sq_dtype){SQUALL_RAW, 0, 1} : sq_dtype_of(t);
-        SQ_TRY(make_moves(r, &e, err));
-        if (type->class == SQ_HDF5_ENUM && t != SQUALL_BOOL && type->values)
-            SQ_TRY(keep_enum_names(r, &e, err));
-    }
+    const enum squall_type t = type_of_numpy(e.numpy_type);
+    e.dtype = t == SQUALL_RAW ? (struct sq_dtype){SQUALL_RAW, 0, 1} : sq_dtype_of(t);
+    SQ_TRY(make_moves(r, &e, err));
+    if (e.varies)
+        SQ_TRY(set_variable(r, &e, err));
+    if (type->class == SQ_HDF5_ENUM && t != SQUALL_BOOL && type->values)
+        SQ_TRY(keep_enum_names(r, &e, err));
     *ret = e;
     return 0;
 }
@@ -314,6 +336,10 @@ static void make_one(const struct sq_hdf5_move *m, const uint8_t *src, uint8_t *
     case TEXT:
         put_text(m, src, dst);
         break;
+    case STRING:
+    case PATH:
+    case SEQUENCE:
+        break; /* put_variable */
     }
 }
 
@@ -334,57 +360,128 @@ void sq_hdf5_elements_convert(const struct sq_hdf5_elements *e, const uint8_t *s
 /* What the texts and sequences of one chunk may take: more is no chunk that anyone wrote on purpose. */
 static const uint64_t FETCHED_BYTES_MAX = UINT64_C(1) << 30;
 
-static int fetch_text(struct sq_hdf5_reader *r, const uint8_t *stored, struct squall_bytes *dst, struct squall_error *err)
-{
-    const uint8_t *bytes = NULL;
-    size_t length;
-    SQ_TRY(sq_hdf5_sequence_get(r, stored, sequence_bytes(r), 1, &bytes, &length, err));
-    return sq_bytes_copy(bytes, length ? strnlen((const char *)bytes, length) : 0, dst, err);
-}
+struct fetching {
+    struct sq_hdf5_reader *r;
+    const struct sq_hdf5_tree *tree;
+    struct sq_text bytes; /* of the element so far */
+    uint64_t fetched_bytes;
+};
 
-static int fetch_path(struct sq_hdf5_reader *r, const struct sq_hdf5_tree *tree, const uint8_t *stored, struct squall_bytes *dst,
-                      struct squall_error *err)
+/* Room for so many more bytes, which count. */
+static int add_room(struct fetching *f, size_t size_bytes, uint8_t **ret, struct squall_error *err)
 {
-    struct sq_cursor c = sq_cursor(stored, r->file->offset_bytes);
-    const char *path = sq_hdf5_tree_path(tree, sq_hdf5_take_address(&c, r->file));
-    return sq_bytes_copy(path, path ? strlen(path) : 0, dst, err);
-}
-
-static int fetch_sequence(const struct sq_hdf5_elements *s, struct sq_hdf5_reader *r, const uint8_t *stored, struct squall_bytes *dst,
-                          struct squall_error *err)
-{
-    const uint8_t *bytes = NULL;
-    size_t count, size_bytes;
-    SQ_TRY(sq_hdf5_sequence_get(r, stored, sequence_bytes(r), s->stored_bytes, &bytes, &count, err));
-    count *= s->inner_count;
-    if (!sq_mul_size(count, s->dtype.element_bytes, &size_bytes) || size_bytes > FETCHED_BYTES_MAX)
-        return sq_error(err, SQUALL_ENOMEM, "a sequence of %zu elements", count);
-    uint8_t *data = sq_alloc(size_bytes + 1, 1);
-    if (!data)
-        return sq_error_memory(err, size_bytes);
-    sq_hdf5_elements_convert(s, bytes, count, data);
-    data[size_bytes] = 0;
-    *dst = (struct squall_bytes){data, size_bytes};
+    f->fetched_bytes += size_bytes;
+    if (size_bytes > FETCHED_BYTES_MAX || f->fetched_bytes > FETCHED_BYTES_MAX)
+        return sq_error(err, SQUALL_ENOMEM, "elements of variable length: a chunk's take more than %" PRIu64 " bytes", FETCHED_BYTES_MAX);
+    SQ_TRY(SQ_GROW(f->bytes.data, f->bytes.capacity, f->bytes.length + size_bytes + 1, err)); /* of none there is room for, too */
+    *ret = (uint8_t *)f->bytes.data + f->bytes.length;
+    f->bytes.length += size_bytes;
     return 0;
+}
+
+static int put_elements(struct fetching *f, const struct sq_hdf5_elements *e, const uint8_t *stored, size_t count,
+                        struct squall_error *err);
+
+static int put_string(struct fetching *f, const struct sq_hdf5_type *type, const uint8_t *stored, struct squall_error *err)
+{
+    const uint8_t *text = NULL;
+    uint8_t *to = NULL;
+    size_t length;
+    SQ_TRY(sq_hdf5_sequence_get(f->r, stored, place_bytes(f->r, type), 1, &text, &length, err));
+    length = length ? strnlen((const char *)text, length) : 0;
+    SQ_TRY(add_room(f, length, &to, err));
+    if (length)
+        memcpy(to, text, length);
+    return 0;
+}
+
+static int put_path(struct fetching *f, const struct sq_hdf5_type *type, const uint8_t *stored, struct squall_error *err)
+{
+    const size_t before = f->bytes.length;
+    SQ_TRY(sq_hdf5_reference_text(f->r, f->tree, type, stored, &f->bytes, err));
+    f->fetched_bytes += f->bytes.length - before;
+    return 0;
+}
+
+static int put_sequence(struct fetching *f, const struct sq_hdf5_move *m, const uint8_t *stored, struct squall_error *err)
+{
+    const uint8_t *elements = NULL;
+    size_t count;
+    SQ_TRY(sq_hdf5_spend(f->r, place_bytes(f->r, m->type), err)); /* sequences may hold the same ones again and again */
+    SQ_TRY(sq_hdf5_sequence_get(f->r, stored, place_bytes(f->r, m->type), m->sequence->stored_bytes, &elements, &count, err));
+    return put_elements(f, m->sequence, elements, count * m->sequence->inner_count, err);
+}
+
+static int put_variable(struct fetching *f, const struct sq_hdf5_move *m, const uint8_t *stored, struct squall_error *err)
+{
+    return m->how == STRING ? put_string(f, m->type, stored, err)
+           : m->how == PATH ? put_path(f, m->type, stored, err)
+                            : put_sequence(f, m, stored, err);
+}
+
+/* As a part of something else: behind the number of its bytes. */
+static int put_counted(struct fetching *f, const struct sq_hdf5_move *m, const uint8_t *stored, struct squall_error *err)
+{
+    uint8_t *to = NULL;
+    uint64_t count;
+    SQ_TRY(add_room(f, sizeof count, &to, err));
+    const size_t begin = f->bytes.length;
+    SQ_TRY(put_variable(f, m, stored, err));
+    count = f->bytes.length - begin;
+    memcpy(f->bytes.data + begin - sizeof count, &count, sizeof count);
+    return 0;
+}
+
+static int put_move(struct fetching *f, const struct sq_hdf5_move *m, const uint8_t *stored, struct squall_error *err)
+{
+    uint8_t *to = NULL;
+    if (m->how < STRING)
+        SQ_TRY(add_room(f, (size_t)m->bytes * m->count, &to, err));
+    for (uint32_t i = 0; i < m->count; i++, stored += m->stored_bytes)
+        if (m->how < STRING)
+            make_one(m, stored, to + (size_t)i * m->bytes);
+        else
+            SQ_TRY(put_counted(f, m, stored, err));
+    return 0;
+}
+
+static int put_elements(struct fetching *f, const struct sq_hdf5_elements *e, const uint8_t *stored, size_t count, struct squall_error *err)
+{
+    size_t size_bytes;
+    uint8_t *to = NULL;
+    if (!e->varies) {
+        if (!sq_mul_size(count, e->dtype.element_bytes, &size_bytes))
+            return sq_error(err, SQUALL_ENOMEM, "a sequence of %zu elements", count);
+        SQ_TRY(add_room(f, size_bytes, &to, err));
+        sq_hdf5_elements_convert(e, stored, count, to);
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++, stored += e->type->size_bytes)
+        for (size_t k = 0; k < e->move_count; k++)
+            SQ_TRY(put_move(f, &e->moves[k], stored + e->moves[k].from, err));
+    return 0;
+}
+
+/* A text or sequence is the element itself; else the element is made of such and others. */
+static int fetch_one(struct fetching *f, const struct sq_hdf5_elements *e, const uint8_t *stored, struct squall_bytes *dst,
+                     struct squall_error *err)
+{
+    f->bytes.length = 0;
+    SQ_TRY(e->type->class == SQ_HDF5_COMPOUND ? put_elements(f, e, stored, 1, err) : put_variable(f, e->moves, stored, err));
+    return sq_bytes_copy(f->bytes.data, f->bytes.length, dst, err);
 }
 
 int sq_hdf5_elements_fetch(const struct sq_hdf5_elements *e, struct sq_hdf5_reader *r, const struct sq_hdf5_tree *tree, const uint8_t *src,
                            size_t count, struct squall_bytes *dst, struct squall_error *err)
 {
-    uint64_t fetched = 0;
-    for (size_t i = 0; i < count; i++, src += e->type->size_bytes) {
-        int status = e->sequence                           ? fetch_sequence(e->sequence, r, src, &dst[i], err)
-                     : e->type->class == SQ_HDF5_REFERENCE ? fetch_path(r, tree, src, &dst[i], err)
-                                                           : fetch_text(r, src, &dst[i], err);
-        const size_t done = status ? i : i + 1;
-        fetched += status ? 0 : dst[i].size_bytes;
-        if (!status && fetched > FETCHED_BYTES_MAX)
-            status =
-                sq_error(err, SQUALL_ENOMEM, "elements of variable length: a chunk's take more than %" PRIu64 " bytes", FETCHED_BYTES_MAX);
-        if (status) {
-            sq_bytes_free(dst, done);
-            return status;
-        }
-    }
-    return 0;
+    struct fetching f = {.r = r, .tree = tree, .bytes = SQ_TEXT_INIT};
+    int status = 0;
+    size_t done = 0;
+    for (; !status && done < count; src += e->type->size_bytes)
+        if (!(status = fetch_one(&f, e, src, &dst[done], err)))
+            done++;
+    sq_text_done(&f.bytes);
+    if (status)
+        sq_bytes_free(dst, done);
+    return status;
 }

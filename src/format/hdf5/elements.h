@@ -21,10 +21,10 @@ struct sq_hdf5_elements {
     uint32_t stored_bytes; /* of one that is stored, all of an array type */
     bool is_same;          /* stored bytes are the elements, but perhaps for their order: */
     bool big_endian;
-    const struct sq_hdf5_move *moves; /* else, of fixed size: how each is made */
+    const struct sq_hdf5_move *moves; /* else how each is made */
     size_t move_count;
-    const struct sq_hdf5_elements *sequence; /* of variable length: what elements hold; NULL: texts or paths */
-    const char *sequence_type;               /* numpy's, of these */
+    bool varies;               /* some of it has no fixed size */
+    const char *sequence_type; /* struct squall_array_info's */
     const struct sq_hdf5_type *type;
 };
 

@@ -1,11 +1,15 @@
 """NetCDF-3 files, written: headers and regions, read back by netCDF4 and by ncdump; from threads and processes at once."""
 
+import fcntl
 import json
 import multiprocessing
+import os
 import pickle
 import shutil
 import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -141,6 +145,88 @@ def test_threads_of_two_processes_write_one_file_at_once(tmp_path):
             first = np.arange(v.shape[0]).reshape(-1, *[1] * (v.ndim - 1))
             wanted = first + np.arange(np.prod(v.shape[1:])).reshape(v.shape[1:]) % 97
             assert np.array_equal(v[...], wanted.astype(v.dtype)), name
+
+
+NEIGHBOUR = """
+import sys, squall
+path, first = sys.argv[1], int(sys.argv[2])
+a = squall.open(path, mode="r+")["a"]
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(first, 200, 2):
+    a[i] = i + 1
+"""
+
+
+@pytest.fixture
+def neighbours(support):
+    """A function that starts two writers of one page each on a machine of its own, and lets them go."""
+    preload = support / "remote_io.so"
+    if not preload.exists():
+        pytest.skip("tests/support/remote_io.so is not built")
+    started = []
+
+    def start(path):
+        for k in range(2):
+            command = [sys.executable, "-c", NEIGHBOUR, path, str(k)]
+            environment = os.environ | {"LD_PRELOAD": str(preload)}
+            started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment))
+        for p in started:
+            assert p.stdout.readline() == "ready\n"
+        for p in started:
+            p.stdin.write("go\n")
+            p.stdin.flush()
+        return started
+
+    yield start
+    for p in started:
+        p.kill()
+        p.communicate()
+
+
+def test_machines_that_share_a_page_of_a_network_file_take_turns(neighbours, tmp_path):
+    path = tmp_path / "shared.nc"
+    create(path, {"x": 200}, {"a": ("f8", ("x",))})
+    with open(path, "rb+") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX, 4096, 4096)  # the page of the variable
+        started = neighbours(path)
+        time.sleep(0.5)
+        assert all(p.poll() is None for p in started) and not squall.open(path)["a"][...].any()
+        fcntl.lockf(file, fcntl.LOCK_UN, 4096, 4096)
+        assert [p.wait() for p in started] == [0, 0]
+    with opened(path) as d:
+        assert np.array_equal(d["a"][...], np.arange(1.0, 201.0))
+
+
+def test_places_beyond_4_gib_and_no_records(tmp_path):
+    path, n = tmp_path / "large.nc", 2**31 + 101
+    create(path, {"time": -3, "x": n}, {"a": ("i2", ("x",)), "b": ("i1", ("x",)), "r": ("u2", ("time", "x")), "s": ("S1", ("time",))})
+    ds = squall.open(path, mode="r+")
+    for k, name in enumerate("ab"):
+        ds[name][:3], ds[name][-3:] = k + 1, k + 3
+    for i in range(3):
+        ds["r"][i, -2:], ds["s"][i] = 65535 - i, b"abc"[i : i + 1]
+    assert path.stat().st_size > 5 * n and path.stat().st_blocks * 512 < 1 << 20
+    with opened(path) as d:
+        for k, name in enumerate("ab"):
+            assert d[name][:4].tolist() == [k + 1] * 3 + [0] and d[name][-4:].tolist() == [0] + [k + 3] * 3
+        assert [d["r"][i, -3:].tolist() for i in range(3)] == [[0, 65535 - i, 65535 - i] for i in range(3)]
+        assert d["s"][...].tolist() == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("dtype", TYPES["NETCDF3_64BIT_DATA"])
+def test_a_file_without_records_and_one_record_variable(dtype, tmp_path):
+    path = tmp_path / "none.nc"
+    dims, variable = (("time", 0, True), ("x", 3, False)), ("v", np.dtype(dtype).str, ("time", "x"), None, None)
+    _squall.create_netcdf(str(path), dims, (variable,), None, None)
+    with opened(path) as d:
+        assert d["v"].shape == (0, 3) and d.dimensions["time"].isunlimited()
+    ds, values = squall.open(path, mode="r+"), random_values(np.random.default_rng(1), dtype, (5, 3))
+    assert ds["v"][...].shape == (0, 3)
+    ds["v"].resize(5, 3)
+    ds["v"][...] = values
+    with opened(path) as d:
+        assert same(d["v"][...], values)
 
 
 @pytest.mark.parametrize(

@@ -261,6 +261,13 @@ static bool is_touched(const struct encoding *e, uint64_t begin)
     return memchr(slabs, SQ_SLAB_STORED, (size_t)count) != NULL;
 }
 
+/* A sparse store stays one. */
+static bool is_all_fill(const struct sq_layout_array *a, const void *chunk)
+{
+    const uint8_t *bytes = chunk;
+    return !memcmp(bytes, a->fill, a->element_bytes) && !memcmp(bytes, bytes + a->element_bytes, a->chunk_bytes - a->element_bytes);
+}
+
 static int encode(void *user, size_t index, unsigned worker, struct squall_error *err)
 {
     struct encoding *e = user;
@@ -282,6 +289,8 @@ static int encode(void *user, size_t index, unsigned worker, struct squall_error
     if (!is_touched(e, begin[0]))
         return sq_run_remove_chunk(run, a, unit->record->unit, chunk, err);
     SQ_TRY(gather(e, begin, worker, &src, err));
+    if (is_all_fill(a, src))
+        return sq_run_remove_chunk(run, a, unit->record->unit, chunk, err);
     SQ_TRY(sq_publisher_slot(run->publisher, &slot, err));
     int status = sq_codec_encode(a->codecs, run->scratch[worker], e->threads, src, a->chunk_bytes, slot->bytes, slot->capacity, &size, err);
     if (status) {

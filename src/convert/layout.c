@@ -242,6 +242,7 @@ static int make_array(const struct sq_settings *s, const struct sq_cube *cube, s
     a->rank = v->rank;
     a->type = type_of(s, v);
     a->element_bytes = sq_type_size(a->type);
+    a->leaves_fill = cube->of_arrays;
     a->slab_rank = cube->of_arrays ? v->rank - 1 : cube->grids[v->grid].rows ? 2 : 1;
     for (unsigned d = 0; d < v->rank; d++) {
         a->dims[d] = v->dims[d];
@@ -403,7 +404,7 @@ static bool fits_array(const struct sq_layout_array *a, uint64_t init_chunk, con
         return false;
     for (size_t k = 0; k < r->chunk_count && !any_chunk; k++)
         any_chunk = r->chunks[k].size_bytes > 0;
-    return sq_add_u64(*total, sq_ranges_beyond(&r->stored, 0), total) && (any_chunk || r->stored.count == 0);
+    return sq_add_u64(*total, sq_ranges_beyond(&r->stored, 0), total) && (any_chunk || a->leaves_fill || r->stored.count == 0);
 }
 
 bool sq_layout_fits(const struct sq_layout_array *arrays, size_t array_count, uint64_t init_chunk, const struct sq_record_unit *record)

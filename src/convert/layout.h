@@ -32,6 +32,7 @@ struct sq_layout_array {
     struct sq_codec_chain *codecs;
     const struct sq_json *fill_value; /* NULL: the type's own. The cube's */
     uint8_t fill[16];                 /* one element */
+    bool leaves_fill;                 /* chunks of nothing but fill are not stored: of arrays */
 };
 
 struct sq_layout {

@@ -103,9 +103,10 @@ struct expected {
 
 struct recorded {
     struct verify *v;
-    struct sq_layout_array *arrays; /* name, rank, shape, chunks, grid, chunks_per_unit; slabs_per_init: no less than that */
+    struct sq_layout_array *arrays; /* name, rank, shape, chunks, grid, chunks_per_unit, leaves_fill; slabs_per_init: no less than that */
     size_t array_count;
     uint64_t init_chunk;
+    bool of_arrays;
     struct expected *chunks;
     size_t chunk_count, chunk_capacity;
     void **pieces; /* of a file, of each worker */
@@ -128,6 +129,7 @@ static int add_array(void *user, const char *name, const struct sq_json *v, stru
     size_t rank = sq_json_count(chunks);
     bool good = rank >= 1 && rank <= SQ_LAYOUT_RANK_MAX && sq_json_count(shape) == rank - 1;
     a->name = name;
+    a->leaves_fill = r->of_arrays;
     a->rank = (unsigned)rank;
     a->chunks_per_unit = a->slabs_per_init = 1;
     for (size_t d = 1; d < rank && good; d++) {
@@ -494,7 +496,7 @@ static int check_rest(squall_context *ctx, struct recorded *r, struct squall_err
 
 static int by_records(squall_context *ctx, struct verify *v, const struct sq_store_state *state, struct squall_error *err)
 {
-    __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v, .init_chunk = state->init_chunk};
+    __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v, .init_chunk = state->init_chunk, .of_arrays = state->of_arrays};
     const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
     r.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *r.arrays);
     r.pieces = sq_alloc_zero(v->ctx->threads, sizeof *r.pieces);

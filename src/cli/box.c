@@ -31,8 +31,20 @@ const char *dim_name(const struct squall_array_info *info, unsigned d, char buff
     return buffer;
 }
 
-static bool no_such_dim(const struct squall_array_info *info, const char *dim, bool is_degrees)
+/* lat and lon are short for the long names, whichever of them the array has. */
+static bool is_called(const char *has, const char *name)
 {
+    static const char *const ALIKE[][2] = {{"lat", "latitude"}, {"lon", "longitude"}};
+    for (size_t i = 0; i < sizeof ALIKE / sizeof *ALIKE; i++)
+        for (size_t k = 0; k < 2; k++)
+            if (!strcmp(name, ALIKE[i][k]) && !strcmp(has, ALIKE[i][1 - k]))
+                return true;
+    return !strcmp(has, name);
+}
+
+static bool no_such_dim(const struct squall_array_info *info, const char *dim)
+{
+    const bool is_degrees = is_called("latitude", dim) || is_called("longitude", dim);
     char text[DIM_TEXT_BYTES];
     bool is_projected = false;
     fprintf(stderr, "squall get: %s has no dimension %s; it has", info->name, dim);
@@ -44,22 +56,31 @@ static bool no_such_dim(const struct squall_array_info *info, const char *dim, b
     return false;
 }
 
-/* Which dimension is meant, lat and lon being short for the long names; each may be chosen from once. */
+/* By name, or by place: "0" is the first. */
+static bool is_dim(const struct squall_array_info *info, unsigned d, const char *name, bool by_place)
+{
+    char text[DIM_TEXT_BYTES];
+    if (!by_place)
+        return is_called(dim_name(info, d, text), name);
+    snprintf(text, sizeof text, "%u", d);
+    return !strcmp(text, name);
+}
+
+/* Which dimension is meant; each may be chosen from once. */
 static bool find_dim(const struct squall_array_info *info, const char *name, struct box *box, unsigned *ret)
 {
-    const char *dim = !strcmp(name, "lat") ? "latitude" : !strcmp(name, "lon") ? "longitude" : name;
     char text[DIM_TEXT_BYTES];
-    for (unsigned d = 0; d < info->rank; d++) {
-        const char *has = dim_name(info, d, text);
-        if (strcmp(has, dim) != 0 && strcmp(has, name) != 0)
+    for (unsigned i = 0; i < 2 * info->rank; i++) {
+        const unsigned d = i % info->rank;
+        if (!is_dim(info, d, name, i >= info->rank))
             continue;
         if (box->chosen[d])
-            return complain("squall get: %s is chosen from twice", has);
+            return complain("squall get: %s is chosen from twice", dim_name(info, d, text));
         box->chosen[d] = true;
         *ret = d;
         return true;
     }
-    return no_such_dim(info, dim, !strcmp(dim, "latitude") || !strcmp(dim, "longitude"));
+    return no_such_dim(info, name);
 }
 
 static bool parse_index(const char *text, uint64_t length, int64_t *ret)

@@ -36,7 +36,7 @@ static int find_range(struct dimension_list *list, squall_dataset *ds, struct di
 {
     squall_array *a = coordinate_array(ds, d->array, d->name, d->length);
     struct squall_error why = SQUALL_ERROR_INIT;
-    struct coordinate c;
+    struct coordinate c = {0};
     if (!a || d->length == 0)
         return 0;
     const uint64_t chunk = squall_array_info(a).chunks[0];

@@ -16,7 +16,8 @@ static const char *const COMMON[] = {"threads", "memory", "json", "quiet", "verb
 const struct option options[] = {
     {"where", 'w', OPTION_LIST, "KEY=VALUE,...", AT(where), "only rows whose keys have these values; a|b is either", NULL},
     {"print", 'p', OPTION_TEXT, "KEYS", AT(print_keys), "the columns, separated by commas", NULL},
-    {"selection", 's', OPTION_LIST, "DIM=RANGE,...", AT(selection), "indices along dimensions: 3, 0:10, 0:10:2, -1; may be repeated", NULL},
+    {"selection", 's', OPTION_LIST, "DIM=RANGE,...", AT(selection),
+     "indices along dimensions (names, or 0 for the first): 3, 0:10, 0:10:2, -1; may be repeated", NULL},
     {"nearest", 0, OPTION_LIST, "COORD=VALUE,...", AT(nearest),
      "the index of the nearest value: lat=51.5,lon=0,init_time=2022-01-01T06:00,step=6h; may be repeated", NULL},
     {"field", 0, OPTION_COUNT, "N", AT(field), "one GRIB field by its number in `squall ls` (from 1)", NULL},

@@ -322,7 +322,7 @@ def test_nearest_finds_the_index(squall, archive):
         ("init_time=2022010106", "a date is wanted"),
         ("step=6", "a time with its unit"),
         ("y=2022-01-01", "a number is wanted (m)"),
-        ("lat=51.5", "no dimension latitude; it has init_time step y x (y and x are in the units"),
+        ("lat=51.5", "no dimension lat; it has init_time step y x (y and x are in the units"),
     ],
 )
 def test_nearest_takes_no_value_of_another_kind(squall, archive, nearest, words):

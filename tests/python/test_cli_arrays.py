@@ -549,3 +549,15 @@ def test_paths_of_two_kinds_are_listed_as_one_kind(squall, tmp_path, support):
     grib = next((tmp_path / "grib").iterdir())
     done = squall("ls", tmp_path / "a.nc", grib, check=False)
     assert done.code == 3 and "a.nc: arrays, which are listed apart from GRIB fields" in done.err and str(grib) in done.out
+
+
+def test_dimensions_go_by_name_short_name_or_place(squall, tmp_path):
+    write_day(tmp_path / "a.nc", 0)
+    with h5py.File(tmp_path / "b.h5", "w") as f:
+        f["v"] = np.arange(24).reshape(2, 3, 4)
+    wanted = squall("get", tmp_path / "a.nc", "t2m", "-s", "time=0,latitude=1,longitude=2").out
+    assert squall("get", tmp_path / "a.nc", "t2m", "-s", "time=0,lat=1", "--nearest", "lon=0").out == wanted
+    assert squall("get", tmp_path / "a.nc", "t2m", "-s", "0=0,2=2,1=1").out == wanted
+    assert squall("get", tmp_path / "b.h5", "v", "-s", "0=1,1=0,2=1").out == "v\n13\n"
+    for name in ("3", "-1", "00"):
+        assert f"no dimension {name}; it has" in squall("get", tmp_path / "b.h5", "v", "-s", f"{name}=0", check=False).err

@@ -38,10 +38,10 @@ const struct command commands[] = {
      "stored: neither scaled nor masked. Enumerations go by their names; structures have a column a\n"
      "field, sequences are lists. A .npy file has the numbers themselves.",
      NAMES("selection", "nearest", "field", "output", "concat-dim", "drift"), run_get},
-    {"convert", "SRC... DST", 2, ANY_NUMBER, "an archive of GRIB files into one Zarr store",
-     "SRC are files, folders, globs (quoted or not), or - for a list of paths on stdin. Running the same command again does only what is "
-     "missing\n"
-     "or has changed, so it can follow an archive that grows, and go on after an interruption.",
+    {"convert", "SRC... DST", 2, ANY_NUMBER, "an archive of GRIB, HDF5 or NetCDF files, or a store, into one Zarr store",
+     "SRC are GRIB, HDF5 or NetCDF files, folders of GRIB files, Zarr stores, globs (quoted or not), or - for a\n"
+     "list of paths on stdin. Running the same command again does only what is missing or has changed, so it\n"
+     "can follow an archive that grows, and go on after an interruption.",
      NAMES("chunks", "dtype", "on-overflow", "codec", "select", "rename", "coarsen", "every", "stack", "stack-name", "append-dim",
            "concat-dim", "drift", "dry-run", "overwrite", "strict", "keep-going"),
      run_convert},

@@ -4,7 +4,7 @@
 The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py, zarr_read.py, netcdf_many.py); their
 peers are installed into .venv-peers. Absolute figures move from machine to machine; the ratios are what counts.
 
-  bench/run.py [decode] [scan] [archive] [zarr] [cold] [netcdf] [--folder DIR]      everything where nothing is named
+  bench/run.py [decode] [scan] [archive] [zarr] [cold] [netcdf] [arrays] [--folder DIR]      everything where nothing is named
 """
 
 import argparse
@@ -108,11 +108,20 @@ def netcdf(folder):
     for task in ("open", "load", "mean", "threads", "series"):
         for row in lines_of(SCRIPTS / "netcdf_many.py", "run", files, "--impl", "netcdf4,squall-arrays", "--task", task):
             times.setdefault(row["task"], {})[row["impl"]] = row["seconds"]
-    print(
-        f"\n{'task':<10}{'netcdf4, s':>12}{'squall, s':>11}{'ratio':>7}   (squall's arrays; netcdf4 through xarray)"
-    )
+    print(f"\n{'task':<10}{'netcdf4, s':>12}{'squall, s':>11}{'ratio':>7}   (squall's arrays; netcdf4 through xarray)")
     for task, s in times.items():
         print(f"{task:<10}{s['netcdf4']:>12.3f}{s['squall-arrays']:>11.4f}{s['netcdf4'] / s['squall-arrays']:>7.1f}")
+
+
+def arrays(folder):
+    rows = {}
+    for row in lines_of(ROOT / "bench" / "convert_arrays.py", folder, "--squall", SQUALL):
+        rows.setdefault(row["work"], {})[row["impl"]] = row
+    print(f"\n{'sources':<10}{'xarray, s':>11}{'squall, s':>11}{'ratio':>7}{'xarray, MiB':>13}{'squall, MiB':>13}   (peak memory)")
+    for work, by in rows.items():
+        theirs, ours = by["xarray"], by["squall"]
+        seconds = theirs["seconds"], ours["seconds"], theirs["seconds"] / ours["seconds"]
+        print(f"{work:<10}{seconds[0]:>11.2f}{seconds[1]:>11.2f}{seconds[2]:>7.1f}{theirs['peak_mib']:>13}{ours['peak_mib']:>13}")
 
 
 def cold(folder):
@@ -124,7 +133,7 @@ def cold(folder):
         print("{:<14}{:>12}{:>10.3f}{:>11.3f}{:>11.3f}{:>9.3f}{:>7.0%}".format(row["store"], row["stored_mib"], *seconds, row["share"]))
 
 
-WORK = {"decode": decode, "scan": scan, "archive": archive, "zarr": zarr, "cold": cold, "netcdf": netcdf}
+WORK = {"decode": decode, "scan": scan, "archive": archive, "zarr": zarr, "cold": cold, "netcdf": netcdf, "arrays": arrays}
 
 
 def main():

@@ -265,12 +265,12 @@ def _reopen(path, identity, options):
         if options[0] == "many":
             from squall._many import reopen
 
-            dataset, now = reopen(path, options)
+            dataset, changed = reopen(path, identity, options)
         else:
             dataset = _squall.Dataset(path, *options)
-            now = file_identity(dataset)
-        if now != identity:
-            raise Error(f"{dataset.path} changed since it was opened; open it again", Status.EIO, dataset.path)
+            changed = None if file_identity(dataset) == identity else dataset.path
+        if changed:
+            raise Error(f"{changed} changed since it was opened; open it again", Status.EIO, changed)
         _unpickled[path, identity, options] = dataset
         if identity is not None:  # a file, of which each read sees that it is the same
             _latest.append(dataset)

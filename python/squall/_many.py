@@ -88,8 +88,11 @@ def identities(dataset):
     return b"".join(hashlib.blake2b(known[i * each : (i + 1) * each], digest_size=8).digest() for i in range(count))
 
 
-def reopen(names, settings):
-    """The dataset of a manifest, and the identities of its files now."""
+def reopen(names, before, settings):
+    """The dataset of a manifest, and the first of its files that is another than it was; None: none is."""
     paths = zlib.decompress(names).decode("utf-8", "surrogateescape").split("\0")
     dataset = _open(paths, settings[1:])
-    return dataset, identities(dataset)
+    now = identities(dataset)
+    each = len(now) // len(paths)
+    changed = (path for i, path in enumerate(paths) if before[i * each : (i + 1) * each] != now[i * each : (i + 1) * each])
+    return dataset, next(changed, None)

@@ -314,6 +314,31 @@ def test_an_open_file_takes_little_memory(tmp_path):
     assert ds["t2m"].shape == (files + 1, 4, 18, 36) and 0 < each <= wanted_bytes
 
 
+@pytest.mark.parametrize("when", ["before pickling", "after pickling"])
+@pytest.mark.parametrize("how", ["replaced", "rewritten", "gone"])
+def test_a_pickle_names_the_file_that_is_another_than_was_opened(tmp_path, when, how):
+    h5py = pytest.importorskip("h5py")
+    paths = [tmp_path / f"{i}.h5" for i in range(3)]
+    for i, path in enumerate(paths):
+        with h5py.File(path, "w") as f:
+            f["v"] = np.full(4, i)
+    array = squall.open_many(paths, "file")["v"]
+    packed = pickle.dumps(array) if when == "after pickling" else None
+    if how == "gone":
+        paths[1].unlink()
+    else:
+        with h5py.File(tmp_path / "new", "w") as f:
+            f["v"] = np.full(4, 7)
+        if how == "replaced":
+            os.replace(tmp_path / "new", paths[1])
+        else:
+            paths[1].write_bytes((tmp_path / "new").read_bytes())
+    packed = packed or pickle.dumps(array)
+    with pytest.raises((squall.Error, FileNotFoundError), match=r"1\.h5") as failure:
+        pickle.loads(packed)
+    assert how == "gone" or "1.h5 changed since it was opened" in str(failure.value)
+
+
 def test_arguments_are_checked(days):
     paths, _ = days
     for wrong in ({"order": "time"}, {"drift": "ignore"}):

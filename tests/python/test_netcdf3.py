@@ -43,7 +43,7 @@ def equal_attributes(ours, theirs):
 
 def check(path):
     """Everything in the file is to squall what it is to netCDF4."""
-    ours = squall.open(path)
+    ours, rng = squall.open(path), random.Random(path.name)
     with opened(path) as theirs:
         assert ours.format == FORMATS[theirs.data_model] and not ours.problems
         assert equal_attributes(ours.attrs, theirs)
@@ -51,7 +51,10 @@ def check(path):
         for name, variable in theirs.variables.items():
             a = ours[name]
             assert a.dims == variable.dimensions and a.shape == variable.shape, name
-            assert same(a[...], variable[...]), name
+            values = variable[...]
+            assert same(a[...], values), name
+            key = random_key(rng, a.shape)
+            assert same(a[key], values[key]), (name, key)
             assert equal_attributes(a.attrs, variable), name
     return ours
 

@@ -580,12 +580,23 @@ static int find_length(struct builder *b, struct squall_error *err)
     return found ? 0 : sq_error(err, SQUALL_EINVAL, "no variable has a dimension \"%s\" (--append-dim)", b->dim);
 }
 
+static int refuse_without_dimension(const struct squall_dataset *ds, struct squall_error *err)
+{
+    for (size_t i = 0; i < ds->array_count; i++)
+        if (strchr(ds->arrays[i]->info.name, '/'))
+            return sq_error(
+                err, SQUALL_EUNSUPPORTED,
+                "%s: its arrays lie in groups (%s); only those of the root are converted. squall get and Python read the others", ds->path,
+                ds->arrays[i]->info.name);
+    return sq_error(err, SQUALL_EUNSUPPORTED, "%s: no array of numbers with a dimension is there to convert", ds->path);
+}
+
 static int choose_dimension(struct builder *b, struct squall_error *err)
 {
     const char *stored = sq_json_string(sq_json_get(b->options->schema, "append_dim"));
     const char *dim = b->options->append_dim ? b->options->append_dim : stored ? stored : likeliest_dimension(b->options->sources);
     if (!dim)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "no array with a named dimension is there to convert");
+        return refuse_without_dimension(b->options->sources, err);
     if (stored && strcmp(dim, stored) != 0)
         return sq_error(err, SQUALL_EREFUSED, "the store grows along %s, not %s", stored, dim);
     if (b->options->schema && !stored)

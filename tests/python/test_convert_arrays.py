@@ -792,3 +792,12 @@ def test_a_store_that_squall_made_is_a_source(squall, days, tmp_path, store):
     copy = raw(tmp_path / "copy.zarr")
     small.same_dataset(copy, small.shown(days))
     assert copy.chunk_exists.values.all()
+
+
+def test_arrays_in_groups_are_refused_by_name(squall, tmp_path, store):
+    with netCDF4.Dataset(tmp_path / "g.nc", "w") as ds:
+        ds.createDimension("time", None)
+        ds.createGroup("model").createVariable("t", "f4", ("time",))[:] = [1, 2]
+    done = squall("convert", tmp_path / "g.nc", store, check=False)
+    assert done.code == 1 and "groups (model/t)" in done.err and "only those of the root" in done.err
+    assert not store.exists()

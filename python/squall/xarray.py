@@ -115,10 +115,10 @@ def _read_mesh(array, key, lines, shape):
 class ArrayOfFile(BackendArray):
     """A squall.Array as xarray indexes it; all of its selections are pushed down."""
 
-    __slots__ = ("_source", "array", "decoding", "dtype", "shape")
+    __slots__ = ("_array", "_source", "decoding", "dtype", "shape")  # xarray takes an attribute `array` for what may be evaluated
 
     def __init__(self, array, dtype, source=None):
-        self.array, self.dtype, self.shape, self._source = array, dtype, array.shape, source
+        self._array, self.dtype, self.shape, self._source = array, dtype, array.shape, source
         self.decoding = False
 
     def __getitem__(self, key):
@@ -126,12 +126,12 @@ class ArrayOfFile(BackendArray):
         if self.decoding:  # xarray looks whether the first object is a date of cftime: no file has such
             return np.full((1,) * sum(isinstance(part, slice) for part in parts), None, object)
         if isinstance(key, indexing.BasicIndexer):
-            values = self.array[parts]
+            values = self._array[parts]
         elif isinstance(key, indexing.VectorizedIndexer):
             mesh = _lines(parts)
-            values = self.array.vindex[parts] if mesh is None else _read_mesh(self.array, parts, *mesh)
+            values = self._array.vindex[parts] if mesh is None else _read_mesh(self._array, parts, *mesh)
         else:
-            values = self.array.oindex[parts]
+            values = self._array.oindex[parts]
         return self._typed(np.asarray(values))
 
     def _typed(self, values):
@@ -149,11 +149,11 @@ class ArrayOfFile(BackendArray):
 
     def __reduce__(self):
         if self._source is not None:
-            return _array_of_memory, (self._source, self.array.name, self.dtype)
-        return ArrayOfFile, (self.array, self.dtype)
+            return _array_of_memory, (self._source, self._array.name, self.dtype)
+        return ArrayOfFile, (self._array, self.dtype)
 
     def __dask_tokenize__(self):
-        array = self.array
+        array = self._array
         return "squall", *_identity_of(array), array.name, array._identity(), array.shape, str(self.dtype)
 
 
@@ -433,7 +433,7 @@ class SquallBackendEntrypoint(BackendEntrypoint):
 
         if not _is_known(filename_or_obj):
             return False
-        others = (engine for name, engine in list_engines().items() if name not in ("squall", "store"))
+        others = (engine for name, engine in list_engines().items() if name != "store" and not isinstance(engine, SquallBackendEntrypoint))
         return not any(_claims(engine, filename_or_obj) for engine in others)
 
     def open_dataset(self, filename_or_obj, *, drop_variables=None, **keywords):

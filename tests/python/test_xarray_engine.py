@@ -287,6 +287,19 @@ def test_load_async_reads_the_same(netcdf4):
     xr.testing.assert_identical(asyncio.run(load()), expected)
 
 
+def test_lazy_variables_compute_as_loaded_ones(netcdf4):
+    ds, loaded = (xr.open_dataset(netcdf4, engine="squall").drop_vars("names") for _ in range(2))
+    loaded.load()
+    for compute in (
+        lambda d: d.dropna("time"),
+        lambda d: d.t.where(d.t > 280).fillna(0),
+        lambda d: d.transpose()[["t"]].isel(y=[1, 2]).mean("x"),
+        lambda d: d.rolling(time=2).max()[["packed"]],
+        lambda d: d.sortby("lat", ascending=False).astype("f8").sel(time="2026-01-01"),
+    ):
+        xr.testing.assert_identical(compute(ds), compute(loaded))
+
+
 # ---- sources ---------------------------------------------------------------------------------------------------------------------------
 
 

@@ -597,7 +597,11 @@ static int open_files(struct many *m, struct squall_dataset *ds, struct squall_e
     if (!status)
         status = apply_policy(m, &disorder, ds, err);
     sq_drift_done(&disorder);
-    return status ? status : fill_dataset(m, ds, err);
+    if (!status)
+        status = fill_dataset(m, ds, err);
+    for (size_t i = 0; i < m->count; i++) /* what they add is joined */
+        sq_many_entry_done(&m->files[i].entry);
+    return status;
 }
 
 /* ds: the first file, open; taken over. */

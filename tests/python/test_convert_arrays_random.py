@@ -12,6 +12,12 @@ from test_convert import files
 KINDS = ["i1", "u2", "i4", "u8", "f2", "f4", "f8", "?"]
 
 
+def seeds(all_of_them, usual):
+    return pytest.mark.parametrize(
+        "seed", [*all_of_them[:usual], *(pytest.param(seed, marks=pytest.mark.long) for seed in all_of_them[usual:])]
+    )
+
+
 def values_of(rng, shape, kind):
     values = rng.integers(-100, 100, shape).astype(kind)
     if values.dtype.kind == "f":
@@ -66,7 +72,7 @@ def same(store, arrays, coordinate):
     assert group["chunk_exists"][...].all() and group["chunk_exists"].shape == coordinate.shape
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeds(range(0, 40), 16)
 def test_a_store_in_other_chunks(squall, tmp_path, seed):
     rng = np.random.default_rng(seed)
     length = int(rng.integers(1, 30))
@@ -88,7 +94,7 @@ def test_a_store_in_other_chunks(squall, tmp_path, seed):
     assert json.loads(report.out)["units"]["done"] == 0
 
 
-@pytest.mark.parametrize("seed", range(100, 130))
+@seeds(range(100, 130), 12)
 def test_a_store_that_grows(squall, tmp_path, seed):
     """Files of any length, given in any portions, all of them or the new ones alone."""
     rng = np.random.default_rng(seed)

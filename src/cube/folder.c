@@ -10,6 +10,7 @@
 #include "format/zarr/zarr.h"
 #include "io/zip.h"
 #include "sys/file.h"
+#include <assert.h>
 #include <string.h>
 
 enum { DEPTH_MOST = 8, FOLDERS_MOST = 1000 };
@@ -85,6 +86,7 @@ static int name_them(const char *path, const struct found *f, struct squall_erro
     const bool stores = f->files == 0;
     const size_t count = stores ? f->stores : f->files;
     const char *first = stores ? f->store : f->file, *what = stores ? "Zarr store" : "HDF5 or NetCDF file";
+    assert(first); /* one of the two has been found */
     SQ_CLEANUP_FREE char *pattern = pattern_of(first), *folder = sq_strndup(first, (size_t)(strrchr(first, '/') - first));
     if (!pattern || !folder)
         return sq_error_memory(err, strlen(first));

@@ -36,7 +36,7 @@ format:
 	@ruff format -q python tests gen bench tools 2>/dev/null || true
 
 docs: build
-	@echo "build/squall.1 (man -l build/squall.1); docs/ is written by hand, but docs/files.md: $(BIN)/python gen/files_table.py"
+	@echo "build/squall.1 (man -l build/squall.1); docs/ is written by hand, but docs/files.md: $(BIN)/python gen/files_table.py, and docs/hdf5-files.md: $(BIN)/python gen/hdf5_table.py"
 
 install: build
 	@meson configure build -Dprefix="$(PREFIX)"

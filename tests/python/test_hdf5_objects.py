@@ -26,7 +26,7 @@ STRUCTURES = {
 def plain(value, f):
     """What h5py reads, in Python's own types."""
     if isinstance(value, h5py.RegionReference):
-        return None
+        return region_text(f, value) if value else ""
     if isinstance(value, h5py.Reference):
         return f[value].name if value else ""
     if isinstance(value, bytes):

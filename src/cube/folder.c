@@ -78,7 +78,8 @@ static int look_in(const char *folder, unsigned depth, unsigned *left, struct fo
 static char *pattern_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    return sq_format("%.*s*%s", (int)(name - path), path, dot && dot > name ? dot : "");
+    /* path ?: in the build with sanitizers gcc takes it for one that may be NULL */
+    return sq_format("%.*s*%s", (int)(name - path), path ? path : "", dot && dot > name ? dot : "");
 }
 
 static int name_them(const char *path, const struct found *f, struct squall_error *err)

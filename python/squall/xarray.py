@@ -374,6 +374,8 @@ def _taken(keywords, defaults):
 
 
 def _check(asked, others):
+    if not isinstance(asked["group"], (str, type(None))):
+        raise ValueError(f"group={asked['group']!r}: group must be a string or None")
     if asked["mode"] not in ("r", None):
         raise ValueError(f"mode={asked['mode']!r}: engine='squall' opens for reading, mode='r'; squall.open(path, mode='r+') writes")
     if asked["device"] not in (None, "cpu"):

@@ -378,6 +378,7 @@ def test_keywords_of_other_engines_are_taken(netcdf4, zarr):
 def test_keywords_that_cannot_be_honoured_are_refused_by_name(netcdf4, zarr):
     for keywords, error in (
         ({"mode": "a"}, ValueError),
+        ({"group": ("one", "two")}, ValueError),
         ({"device": "cuda"}, NotImplementedError),
         ({"chunk_store": {}}, TypeError),
         ({"nonsense": 1}, TypeError),

@@ -43,7 +43,7 @@ static int add_points(struct selection *s, struct squall_error *err)
 /* Of each block its first and its last point. */
 static int add_blocks(struct selection *s, struct squall_error *err)
 {
-    uint64_t first[SQUALL_RANK_MAX];
+    uint64_t first[SQUALL_RANK_MAX] = {0};
     const uint64_t count = take_number(s);
     for (uint64_t i = 0; i < count && !sq_cursor_failed(&s->c); i++) {
         SQ_TRY(begin_part(s, i == 0, err));

@@ -60,9 +60,10 @@ static void add_regular(struct selection *s)
 {
     for (unsigned d = 0; d < s->rank; d++) {
         const uint64_t start = take_number(s), stride = take_number(s), count = take_number(s), block = take_number(s);
+        const uint64_t end = start + (count - 1) * stride + block;
         sq_text_printf(s->out, "%s%llu:", d ? ", " : "", (unsigned long long)start);
         if (count != UINT64_MAX && block != UINT64_MAX && count > 0) /* else without an end */
-            sq_text_printf(s->out, "%llu", (unsigned long long)(start + (count - 1) * stride + block));
+            sq_text_printf(s->out, "%llu", (unsigned long long)end);
         if (count > 1 && stride > 1 && stride != block)
             sq_text_printf(s->out, ":%llu", (unsigned long long)stride);
         if (count > 1 && block > 1 && stride != block)

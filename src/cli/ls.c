@@ -392,8 +392,11 @@ static void print_kept(struct listing *l, bool first)
 /* Types of structures are long; -p type has them whole. */
 static void cut(char *cell, size_t columns)
 {
-    if (strlen(cell) > columns)
-        memcpy(cell + columns - 3, "...", 4);
+    if (strlen(cell) <= columns)
+        return;
+    for (size_t i = columns - 3; i < columns; i++)
+        cell[i] = '.';
+    cell[columns] = 0;
 }
 
 static bool keep_row(struct listing *l, const struct row *r)

@@ -53,6 +53,8 @@ void sq_cube_done(struct sq_cube *cube)
         sq_json_free(cube->coordinates[i].fill_value);
         sq_free(cube->coordinates[i].values);
     }
+    if (cube->of_arrays) /* of fields they are the arena's */
+        sq_free(cube->variables);
     sq_json_free(cube->attributes);
     sq_json_free(cube->schema);
     sq_free(cube->coordinates);

@@ -69,10 +69,11 @@ static bool is_dim(const struct squall_array_info *info, unsigned d, const char 
 /* Which dimension is meant; each may be chosen from once. */
 static bool find_dim(const struct squall_array_info *info, const char *name, struct box *box, unsigned *ret)
 {
+    const unsigned rank = info->rank;
     char text[DIM_TEXT_BYTES];
-    for (unsigned i = 0; i < 2 * info->rank; i++) {
-        const unsigned d = i % info->rank;
-        if (!is_dim(info, d, name, i >= info->rank))
+    for (unsigned i = 0; i < 2 * rank; i++) {
+        const unsigned d = i % rank;
+        if (!is_dim(info, d, name, i >= rank))
             continue;
         if (box->chosen[d])
             return complain("squall get: %s is chosen from twice", dim_name(info, d, text));

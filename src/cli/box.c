@@ -69,18 +69,17 @@ static bool is_dim(const struct squall_array_info *info, unsigned d, const char 
 /* Which dimension is meant; each may be chosen from once. */
 static bool find_dim(const struct squall_array_info *info, const char *name, struct box *box, unsigned *ret)
 {
-    const unsigned rank = info->rank;
     char text[DIM_TEXT_BYTES];
-    for (unsigned i = 0; i < 2 * rank; i++) {
-        const unsigned d = i % rank;
-        if (!is_dim(info, d, name, i >= rank))
-            continue;
-        if (box->chosen[d])
-            return complain("squall get: %s is chosen from twice", dim_name(info, d, text));
-        box->chosen[d] = true;
-        *ret = d;
-        return true;
-    }
+    for (int by_place = 0; by_place < 2; by_place++)
+        for (unsigned d = 0; d < info->rank; d++) {
+            if (!is_dim(info, d, name, by_place))
+                continue;
+            if (box->chosen[d])
+                return complain("squall get: %s is chosen from twice", dim_name(info, d, text));
+            box->chosen[d] = true;
+            *ret = d;
+            return true;
+        }
     return no_such_dim(info, name);
 }
 

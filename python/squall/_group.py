@@ -206,7 +206,8 @@ def _open_dataset(path, mode, durability, write_empty_chunks=False, aligned_only
     if mode not in ("r", "r+"):
         raise ValueError(f"mode {mode!r}: possible are 'r' and 'r+'; create_array and create_group make what is not there")
     options = (mode == "r+", durability_number(durability), bool(write_empty_chunks), bool(aligned_only))
-    return _squall.Dataset(path, *options)
+    # from the root on: what is open stays open when the process goes to another folder
+    return _squall.Dataset(os.path.abspath(path), *options)
 
 
 def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned_only=False):

@@ -51,7 +51,7 @@ def open_many(paths, concat_dim=None, *, order="coordinates", drift="error"):
     Times that are counted from different moments or in different units are counted alike, exactly. Returns a Group; .problems lists what
     differs under "warn". Raises as squall.open.
     """
-    names = _names(paths)
+    names = tuple(map(os.path.abspath, _names(paths)))
     settings = concat_dim, _number("order", order, _ORDERS), _number("drift", drift, _DRIFTS)
     dataset = _open(names, settings)
     if drift == "warn":
@@ -77,7 +77,7 @@ def manifest(dataset):
 
 def _manifest(dataset):
     paths, *settings = dataset.many
-    names = [os.path.abspath(os.fsdecode(path)) for path in paths]
+    names = [os.fsdecode(path) for path in paths]
     return zlib.compress("\0".join(names).encode("utf-8", "surrogateescape")), identities(dataset), ("many", *settings)
 
 

@@ -51,6 +51,22 @@ def test_arrays_and_groups_pickle(array, store, values, tmp_path, monkeypatch):
     assert a._dataset is b._dataset, "what is unpickled of one store is opened once"
 
 
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_what_was_opened_by_a_relative_path_is_read_from_anywhere(store, values, tmp_path, monkeypatch, mode):
+    netCDF4 = pytest.importorskip("netCDF4")
+    with netCDF4.Dataset(tmp_path / "x.nc", "w", format="NETCDF3_CLASSIC") as ds:
+        ds.createDimension("n", 3)
+        ds.createVariable("a", "i4", ("n",))[:] = [1, 2, 3]
+    monkeypatch.chdir(store.parent)
+    array = squall.open("s.zarr", mode=mode)["group/a"]
+    monkeypatch.chdir(tmp_path)
+    other = squall.open("x.nc", mode=mode)
+    many = squall.open_many(["x.nc"])
+    monkeypatch.chdir("/")
+    np.testing.assert_array_equal(array[...], values)
+    assert other["a"][...].tolist() == many["a"][...].tolist() == [1, 2, 3]
+
+
 def test_another_array_in_its_place_is_refused(tmp_path):
     path = tmp_path / "a.zarr"
     zarr.create_array(path, data=np.arange(6), chunks=(2,))

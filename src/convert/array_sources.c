@@ -8,11 +8,12 @@
 #include <string.h>
 
 /* Of a Zarr store the identity is its root document's: that changes when arrays come and go, and not when chunks do. */
-static int identify(const char *path, struct sq_file_identity *ret, struct squall_error *err)
+static int identify(const char *path, struct sq_file_identity *ret, bool *is_store, struct squall_error *err)
 {
     static const char *const DOCUMENTS[] = {"zarr.json", ".zmetadata", ".zgroup", ".zarray"};
     enum sq_file_kind kind;
     SQ_TRY(sq_file_stat(path, &kind, ret, err));
+    *is_store = *is_store || kind == SQ_FILE_FOLDER;
     for (size_t i = 0; i < sizeof DOCUMENTS / sizeof *DOCUMENTS && kind == SQ_FILE_FOLDER; i++) {
         SQ_CLEANUP_FREE char *document = sq_path_join(path, DOCUMENTS[i]);
         if (!document)
@@ -30,7 +31,7 @@ static int identify_all(struct squall_convert_plan *plan, struct squall_error *e
     if (!a->identities)
         return sq_error_memory(err, plan->sources.count * sizeof *a->identities);
     for (size_t i = 0; i < plan->sources.count; i++)
-        SQ_TRY(identify(plan->sources.paths[i], &a->identities[i], err));
+        SQ_TRY(identify(plan->sources.paths[i], &a->identities[i], &a->chunks_unseen, err));
     return 0;
 }
 
@@ -39,7 +40,7 @@ static int open_once(const struct squall_convert_plan *plan, const char *const *
 {
     const struct sq_settings *s = &plan->settings;
     const struct squall_many_options options = {.concat_dim = s->concat_dim ? s->concat_dim : s->append_dim, .drift = s->drift};
-    if (count == 1)
+    if (count == 1 && !s->concat_dim)
         return sq_open_path(plan->ctx, paths[0], ret, err);
     return squall_dataset_open_many((squall_context *)(uintptr_t)plan->ctx, paths, count, &options, ret, err);
 }

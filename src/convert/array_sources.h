@@ -12,6 +12,7 @@ struct sq_array_sources {
     struct squall_dataset *stored;       /* the store that is there; NULL: a new one */
     struct sq_file_identity *identities; /* of each of the plan's source paths */
     struct sq_array_span *spans;
+    bool chunks_unseen; /* a Zarr store is among them, whose chunks may change while its identity does not */
     size_t span_count;
 };
 

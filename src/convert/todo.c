@@ -115,6 +115,14 @@ static int missing_chunk(const struct squall_convert_plan *plan, const struct sq
     return 0;
 }
 
+static bool has_bad(const struct sq_record_unit *record)
+{
+    for (size_t i = 0; i < record->array_count; i++)
+        if (record->arrays[i].bad.count)
+            return true;
+    return false;
+}
+
 /* Why a recorded unit is to be done again; *ret_why NULL: it is not. */
 static int why_again(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit, const struct wanted *w, char **ret_why,
                      struct squall_error *err)
@@ -126,6 +134,7 @@ static int why_again(const struct squall_convert_plan *plan, const struct sq_pla
     if (fits)
         SQ_TRY(missing_chunk(plan, unit->record, &missing, err));
     *ret_why = NULL;
+    const bool retry = fits && plan->arrays.chunks_unseen && has_bad(unit->record);
     if (!unit->record->valid)
         *ret_why = sq_strdup("an earlier run was interrupted while it replaced the data");
     else if (!fits)
@@ -136,6 +145,8 @@ static int why_again(const struct squall_convert_plan *plan, const struct sq_pla
         *ret_why = sq_format("%llu fields are new", (unsigned long long)fresh);
     else if (missing)
         *ret_why = sq_format("%s is missing or has another length", missing);
+    else if (retry)
+        *ret_why = sq_strdup("a part of it could not be read last time");
     else
         return 0;
     return *ret_why ? 0 : sq_error_memory(err, strlen(plan->target));

@@ -133,11 +133,11 @@ static int add_array(void *user, const char *name, const struct sq_json *v, stru
     a->rank = (unsigned)rank;
     a->chunks_per_unit = a->slabs_per_init = 1;
     for (size_t d = 1; d < rank && good; d++) {
-        good = sq_json_uint(sq_json_at(shape, d - 1), &a->shape[d]) && sq_json_uint(sq_json_at(chunks, d), &a->chunks[d]) &&
-               a->chunks[d] > 0 && a->shape[d] > 0;
-        a->grid[d] = good ? (a->shape[d] - 1) / a->chunks[d] + 1 : 0;
+        good =
+            sq_json_uint(sq_json_at(shape, d - 1), &a->shape[d]) && sq_json_uint(sq_json_at(chunks, d), &a->chunks[d]) && a->chunks[d] > 0;
+        a->grid[d] = good && a->shape[d] > 0 ? (a->shape[d] - 1) / a->chunks[d] + 1 : 0;
         good = good && sq_mul_u64(a->chunks_per_unit, a->grid[d], &a->chunks_per_unit) &&
-               sq_mul_u64(a->slabs_per_init, a->shape[d], &a->slabs_per_init);
+               sq_mul_u64(a->slabs_per_init, a->shape[d] ? a->shape[d] : 1, &a->slabs_per_init);
     }
     r->array_count++;
     return good ? 0 : sq_error(err, SQUALL_ECORRUPT, "layout.json: array %s has no usable shape; the records are damaged", name);

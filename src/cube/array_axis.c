@@ -240,6 +240,9 @@ static int append(struct sq_array_axis *axis, const struct sq_many_part *stored,
 
 /* ---- times ------------------------------------------------------------------------------------------------------------------------ */
 
+/* What a store's records take for a time. */
+static const int64_t TIME_LIMIT_S = (int64_t)1 << 50;
+
 /* What the values are in seconds since 1970; values that are no whole seconds of the usual calendar leave NULL. */
 static int find_times(struct sq_array_axis *axis, const struct sq_many_part *part, struct squall_error *err)
 {
@@ -255,9 +258,11 @@ static int find_times(struct sq_array_axis *axis, const struct sq_many_part *par
     bool whole = sq_cf_time_rebase(type, n.values, n.count, &from, &to);
     for (uint64_t i = 0; i < n.count && whole && type == SQUALL_FLOAT64; i++) {
         const double value = ((double *)n.values)[i];
-        whole = fabs(value) < 1e15 && value == floor(value);
+        whole = fabs(value) < 1e15 && value == floor(value); /* far beyond any time that means something */
         ((int64_t *)n.values)[i] = whole ? (int64_t)value : 0;
     }
+    for (uint64_t i = 0; i < n.count && whole; i++)
+        whole = ((int64_t *)n.values)[i] > -TIME_LIMIT_S && ((int64_t *)n.values)[i] < TIME_LIMIT_S;
     if (whole)
         axis->times_s = n.values;
     else

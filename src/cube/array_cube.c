@@ -14,6 +14,7 @@
 #include "cube/many_compare.h"
 #include "engine/joined_array.h"
 #include "engine/scatter.h"
+#include "sys/file.h"
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,6 +45,7 @@ struct builder {
     struct entry *entries;
     size_t entry_count, entry_capacity;
     struct sq_array_axis axis;
+    bool by_index;            /* no coordinate of numbers says what the places are */
     struct sq_json *left_out; /* names that are known and not stored */
     size_t note_capacity, warning_capacity, ignored_capacity, coordinate_capacity, variable_capacity;
 };
@@ -224,9 +226,15 @@ static int add_entry(struct builder *b, const char *name, struct squall_array *s
 }
 
 /* What conversions keep of themselves: each store has its own. */
-static bool is_flag(const char *name)
+static bool is_flag_name(const char *name)
 {
     return !strcmp(name, "chunk_exists") || !strcmp(name, "field_count");
+}
+
+static bool is_flag(const struct builder *b, const struct squall_array *a)
+{
+    return is_flag_name(a->info.name) && a->info.rank == 1 && sq_dimension_of(a, b->dim) == 0 &&
+           a->info.type == (a->info.name[0] == 'c' ? SQUALL_BOOL : SQUALL_INT32);
 }
 
 static int list_new(struct builder *b, struct squall_error *err)
@@ -234,8 +242,8 @@ static int list_new(struct builder *b, struct squall_error *err)
     const struct squall_dataset *ds = b->options->sources;
     for (size_t i = 0; i < ds->array_count; i++) {
         struct squall_array *a = ds->arrays[i];
-        const char *why = why_not(b, a);
-        if (is_flag(a->info.name))
+        const char *why = is_flag_name(a->info.name) ? "stores that are converted keep that name for themselves" : why_not(b, a);
+        if (is_flag(b, a))
             continue;
         if (why)
             SQ_TRY(leave_out(b, a->info.name, SQ_CUBE_UNSUPPORTED, why, err));
@@ -253,7 +261,7 @@ static int list_stored(struct builder *b, struct squall_error *err)
     const struct squall_dataset *ds = b->options->sources, *stored = b->options->stored;
     for (size_t i = 0; i < stored->array_count; i++) {
         struct squall_array *a = stored->arrays[i], *source = NULL;
-        if (is_flag(a->info.name))
+        if (is_flag_name(a->info.name))
             continue;
         for (size_t k = 0; k < ds->array_count && !source; k++)
             if (!strcmp(renamed(b, ds->arrays[k]->info.name), a->info.name))
@@ -265,7 +273,7 @@ static int list_stored(struct builder *b, struct squall_error *err)
     }
     for (size_t i = 0; i < ds->array_count; i++) {
         const char *name = ds->arrays[i]->info.name;
-        if (!is_flag(name) && !sq_find_array(stored, renamed(b, name), i))
+        if (!is_flag(b, ds->arrays[i]) && !sq_find_array(stored, renamed(b, name), i))
             SQ_TRY(leave_out(b, name, SQ_CUBE_OUTSIDE_SCHEMA, "the store was made without it", err));
     }
     return 0;
@@ -602,7 +610,13 @@ static int choose_dimension(struct builder *b, struct squall_error *err)
     if (b->options->schema && !stored)
         return sq_error(err, SQUALL_EREFUSED, "the store was made of GRIB fields; convert HDF5, NetCDF and Zarr sources into another one");
     b->dim = b->cube->append_dim = sq_arena_strdup(b->cube->arena, dim);
-    return b->dim ? find_length(b, err) : sq_error_memory(err, strlen(dim));
+    if (!b->dim)
+        return sq_error_memory(err, strlen(dim));
+    SQ_TRY(find_length(b, err));
+    if (b->length > SQ_INIT_COUNT_LIMIT)
+        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: %s has %llu places; a store is made of at most %d", b->options->sources->path,
+                        b->dim, (unsigned long long)b->length, SQ_INIT_COUNT_LIMIT);
+    return 0;
 }
 
 static struct sq_json *names_of(const struct builder *b, enum role role)
@@ -616,13 +630,57 @@ static struct sq_json *names_of(const struct builder *b, enum role role)
     return list;
 }
 
+/* Where no coordinate says what a place is, the files' order does: name and places of each. */
+static struct sq_json *files_of(const struct builder *b)
+{
+    struct sq_json *list = sq_json_new_array();
+    for (size_t i = 0; list && i < b->options->span_count; i++) {
+        const struct sq_array_span *span = &b->options->spans[i];
+        struct sq_json *file = sq_json_new_array();
+        const uint64_t count = b->options->span_count == 1 ? b->length : span->count;
+        if (!file || sq_json_append(file, sq_json_new_string(sq_path_name(b->options->paths[span->file]))) ||
+            sq_json_append(file, sq_json_new_uint(count)) || sq_json_append(list, sq_json_share(file))) {
+            sq_json_free(file);
+            sq_json_free(list);
+            return NULL;
+        }
+        sq_json_free(file);
+    }
+    return list;
+}
+
+/* The same files first, and what is new behind them: anything else would put one file's values in the place of another's. */
+static int compare_files(const struct builder *b, struct squall_error *err)
+{
+    const struct sq_json *stored = sq_json_get(b->options->schema, "files");
+    SQ_CLEANUP_JSON struct sq_json *now = files_of(b);
+    const size_t count = sq_json_count(stored);
+    if (!now)
+        return sq_error_memory(err, sizeof *b);
+    for (size_t i = 0; i < count; i++) {
+        const struct sq_json *was = sq_json_at(stored, i), *is = sq_json_at(now, i);
+        uint64_t places_before = 0, places = 0;
+        const char *name = sq_json_string(sq_json_at(was, 0));
+        const bool same = is && name && !strcmp(name, sq_json_string(sq_json_at(is, 0))) &&
+                          sq_json_uint(sq_json_at(was, 1), &places_before) && sq_json_uint(sq_json_at(is, 1), &places) &&
+                          (places == places_before || (i + 1 == count && places > places_before));
+        if (!same)
+            return sq_error(
+                err, SQUALL_EREFUSED,
+                "no coordinate %s says which places the sources have, so the order of files does: the store was made of %s there; "
+                "give the same files in the same order, and new ones behind them",
+                b->dim, name ? name : "other files");
+    }
+    return 0;
+}
+
 static int make_schema(struct builder *b, struct squall_error *err)
 {
     struct sq_json *schema = b->cube->schema = sq_json_new_object();
     const struct sq_json *left_out = b->options->schema ? sq_json_get(b->options->schema, "left_out") : b->left_out;
     if (!schema || sq_json_set_string(schema, "kind", "arrays") || sq_json_set_string(schema, "append_dim", b->dim) ||
         sq_json_set(schema, "variables", names_of(b, ROLE_VARIABLE)) || sq_json_set(schema, "small", names_of(b, ROLE_SMALL)) ||
-        sq_json_set(schema, "left_out", sq_json_share(left_out)))
+        sq_json_set(schema, "left_out", sq_json_share(left_out)) || (b->by_index && sq_json_set(schema, "files", files_of(b))))
         return sq_error_memory(err, sizeof *b);
     return 0;
 }
@@ -661,6 +719,9 @@ static int build(struct builder *b, struct squall_error *err)
     else
         find_small_ones(b);
     SQ_TRY(sq_array_axis_make(o->sources, o->stored, b->dim, b->length, o->stored_count, &b->axis, err));
+    b->by_index = !b->axis.values;
+    if (b->by_index && o->stored)
+        SQ_TRY(compare_files(b, err));
     cube->init_count = (size_t)b->axis.count;
     if (cube->init_count == 0 || cube->init_count > SQ_INIT_COUNT_LIMIT)
         return sq_error(err, SQUALL_EUNSUPPORTED, "%s has %zu places; a store is made of 1 to %d", b->dim, cube->init_count,

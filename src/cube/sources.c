@@ -23,6 +23,7 @@ struct walk {
     size_t depth, folder_capacity;
     size_t passed_over;
     struct sq_file_identity destination; /* inode 0: not there yet */
+    const char *destination_path;        /* NULL: none */
 };
 
 static bool same_file(const struct sq_file_identity *a, const struct sq_file_identity *b)
@@ -112,6 +113,14 @@ static int take_folder(struct walk *w, const char *path, const struct sq_file_id
     return status;
 }
 
+static bool lies_in(const char *path, const char *folder)
+{
+    SQ_CLEANUP_FREE char *inner = sq_path_absolute(path);
+    SQ_CLEANUP_FREE char *outer = sq_path_absolute(folder);
+    const size_t length = outer ? strlen(outer) : 0;
+    return inner && outer && !strncmp(inner, outer, length) && inner[length] == '/';
+}
+
 static int take_source(struct walk *w, const char *path, struct squall_error *err)
 {
     enum sq_file_kind kind;
@@ -123,6 +132,8 @@ static int take_source(struct walk *w, const char *path, struct squall_error *er
         return sq_error(err, SQUALL_EUNSUPPORTED, "%s: a device or pipe, neither a file nor a folder", path);
     if (kind == SQ_FILE_REGULAR)
         return take_file(w, path, &identity, err);
+    if (sq_zarr_is_store(path) && w->destination_path && lies_in(w->destination_path, path))
+        return sq_error(err, SQUALL_EINVAL, "%s: the destination lies in this source", path);
     if (sq_zarr_is_store(path) && same_file(&identity, &w->destination))
         return sq_error(err, SQUALL_EINVAL, "%s: source and destination are the same store", path);
     if (sq_zarr_is_store(path))
@@ -180,7 +191,7 @@ static void walk_done(struct walk *w)
 int sq_source_list_make(const char *const *sources, size_t source_count, const char *destination, struct sq_source_list *ret,
                         struct squall_error *err)
 {
-    __attribute__((cleanup(walk_done))) struct walk w = {0};
+    __attribute__((cleanup(walk_done))) struct walk w = {.destination_path = destination};
     enum sq_file_kind kind;
     if (destination)
         SQ_TRY(sq_file_stat(destination, &kind, &w.destination, err));

@@ -801,3 +801,89 @@ def test_arrays_in_groups_are_refused_by_name(squall, tmp_path, store):
     done = squall("convert", tmp_path / "g.nc", store, check=False)
     assert done.code == 1 and "groups (model/t)" in done.err and "only those of the root" in done.err
     assert not store.exists()
+
+
+# ---- what must not be done in silence -------------------------------------------------------------------------------------------------
+
+
+def one_variable(path, values, coordinate=None, **more):
+    """A file of v(time) without a coordinate, or with one that counts seconds."""
+    with netCDF4.Dataset(path, "w") as ds:
+        ds.createDimension("time", None)
+        ds.createDimension("y", 2)
+        ds.createVariable("v", "f4", ("time",))[:] = values
+        if coordinate is not None:
+            time = ds.createVariable("time", "i8", ("time",))
+            time.units = "seconds since 1970-01-01"
+            time[:] = coordinate
+        for name, dims in more.items():
+            ds.createVariable(name, "f4", dims)[:] = 1
+    return path
+
+
+def test_without_a_coordinate_files_keep_their_order(squall, tmp_path, store):
+    a, b = (one_variable(tmp_path / f"n{i}.nc", [i, i]) for i in range(2))
+    squall("convert", a, store)
+    done = squall("convert", b, store, check=False)
+    assert done.code == 4 and "no coordinate time" in done.err and "n0.nc" in done.err
+    squall("convert", a, b, store, "--concat-dim", "time")
+    assert raw(store).v.values.tolist() == [0, 0, 1, 1]
+    assert squall("convert", b, a, store, "--concat-dim", "time").out.startswith(f"{store}: nothing new")  # sorted by path
+
+
+def test_files_along_a_new_dimension_keep_their_places(squall, tmp_path, store):
+    members = [tmp_path / f"m{i}.nc" for i in range(3)]
+    for i, path in enumerate(members):
+        xr.Dataset({"v": ("x", np.full(2, i, "f4"))}).to_netcdf(path)
+    squall("convert", *members, store, "--concat-dim", "number")
+    for some in (members[1:], members[2:]):
+        assert squall("convert", *some, store, "--concat-dim", "number", check=False).code == 4
+    assert raw(store).v.values.tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_times_that_no_clock_has_are_numbers(squall, tmp_path, store):
+    path = one_variable(tmp_path / "far.nc", [1, 2], [2**56, 2**56 + 1])
+    squall("convert", path, store)
+    assert "nothing new" in squall("convert", path, store).out
+    assert "2 places along time, 0 to 1" in squall("status", store).out
+    squall("verify", store)
+
+
+def test_names_that_a_store_keeps_for_itself_are_left_out_by_name(squall, tmp_path, store):
+    path = one_variable(tmp_path / "names.nc", [1, 2], [0, 1], field_count=("time", "y"), chunk_exists=("y",))
+    done = squall("convert", path, store, check=False)
+    assert done.code == 3 and "field_count is left out" in done.err and "chunk_exists is left out" in done.err
+    assert raw(store).chunk_exists.values.tolist() == [True, True]
+
+
+def test_dimensions_of_length_0_verify(squall, tmp_path, store):
+    root = zarr.create_group(tmp_path / "in.zarr")
+    root.create_array("v", shape=(2, 0), chunks=(1, 1), dtype="f4", dimension_names=["time", "y"])
+    root.create_array("w", shape=(2, 4), chunks=(1, 4), dtype="f4", dimension_names=["time", "x"])[:] = 1
+    squall("convert", tmp_path / "in.zarr", store)
+    squall("verify", store)
+    done = squall("convert", tmp_path / "in.zarr", tmp_path / "in.zarr" / "sub", check=False)
+    assert done.code == 2 and "the destination lies in this source" in done.err
+
+
+def test_a_chunk_of_a_store_is_tried_again(squall, tmp_path, store):
+    root = zarr.create_group(tmp_path / "in.zarr")
+    values = np.arange(16, dtype="f4").reshape(4, 4)
+    root.create_array("w", shape=(4, 4), chunks=(1, 4), dtype="f4", dimension_names=["time", "x"])[:] = values
+    chunk = tmp_path / "in.zarr" / "w" / "c" / "1" / "0"
+    whole = chunk.read_bytes()
+    chunk.write_bytes(whole[:5])
+    assert squall("convert", tmp_path / "in.zarr", store, check=False).code == 3
+    assert raw(store).chunk_exists.values.tolist() == [True, False, True, True]
+    chunk.write_bytes(whole)
+    squall("convert", tmp_path / "in.zarr", store)
+    assert raw(store).chunk_exists.values.all() and np.array_equal(raw(store).w.values, values)
+    assert "nothing new" in squall("convert", tmp_path / "in.zarr", store).out
+
+
+def test_a_dimension_beyond_all_memory_is_refused_at_once(squall, tmp_path, store):
+    with netCDF4.Dataset(tmp_path / "long.nc", "w") as ds:
+        ds.createDimension("n", 400_000_000)
+        ds.createVariable("v", "f4", ("n",), chunksizes=(1000,), fill_value=0)[0] = 1
+    done = squall("convert", tmp_path / "long.nc", store, "--memory", "100M", check=False)
+    assert done.code == 1 and "long.nc: n has 400000000 places" in done.err

@@ -7,14 +7,16 @@
 #include "sys/file.h"
 #include <string.h>
 
+enum { COUNT_BYTES = 4 };
+
 /* The bytes are durable; the name is when the folder is synced. */
-static int write_element(const char *store, const char *array, uint64_t init, const uint8_t *bytes, size_t size, struct squall_error *err)
+static int write_chunk(const char *store, const char *array, uint64_t number, const uint8_t *bytes, size_t size, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &init);
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &number);
     return path ? sq_atomic_write(path, bytes, size, SQ_DURABILITY_DATA, err) : sq_error_memory(err, strlen(store));
 }
 
-/* The elements of both arrays lie in one folder each. */
+/* All chunks of an array lie in one folder. */
 static int folder_of(const char *store, const char *array, char **ret, struct squall_error *err)
 {
     const uint64_t any = 0;
@@ -24,30 +26,57 @@ static int folder_of(const char *store, const char *array, char **ret, struct sq
     return sq_folder_make_durable(*ret, err);
 }
 
-int sq_flags_set(const char *store, const struct sq_flag *flags, size_t count, struct squall_error *err)
+static size_t least(uint64_t a, uint64_t b)
 {
-    static const uint8_t YES = 1;
-    char *folder = NULL;
-    SQ_TRY(folder_of(store, SQ_FLAG_COUNT, &folder, err));
-    SQ_CLEANUP_FREE char *counts = folder;
-    SQ_TRY(folder_of(store, SQ_FLAG_EXISTS, &folder, err));
-    SQ_CLEANUP_FREE char *exist = folder;
-    for (size_t i = 0; i < count; i++) {
-        uint8_t bytes[4];
-        for (int k = 0; k < 4; k++)
-            bytes[k] = (uint8_t)(flags[i].field_count >> 8 * k);
-        SQ_TRY(write_element(store, SQ_FLAG_COUNT, flags[i].init, bytes, sizeof bytes, err));
-    }
-    SQ_TRY(sq_folder_sync(counts, err));
-    for (size_t i = 0; i < count; i++)
-        if (flags[i].exists)
-            SQ_TRY(write_element(store, SQ_FLAG_EXISTS, flags[i].init, &YES, sizeof YES, err));
-    return sq_folder_sync(exist, err);
+    return (size_t)(a < b ? a : b);
 }
 
-static int remove_durably(const char *store, const char *array, uint64_t init, struct squall_error *err)
+/* The chunk's elements as bytes, 0 beyond `count`; false: there is nothing to write. */
+static bool pack(const struct sq_flag *flags, size_t count, bool counts, uint8_t *bytes, size_t size)
 {
-    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &init);
+    bool any = false;
+    memset(bytes, 0, size);
+    for (size_t i = 0; i < count; i++) {
+        any = any || (counts ? flags[i].field_count > 0 : flags[i].exists);
+        if (!counts)
+            bytes[i] = flags[i].exists;
+        for (size_t k = 0; k < COUNT_BYTES && counts; k++)
+            bytes[COUNT_BYTES * i + k] = (uint8_t)(flags[i].field_count >> 8 * k);
+    }
+    return any;
+}
+
+static int set_array(const char *store, bool counts, uint64_t chunk, uint64_t first, const struct sq_flag *flags, size_t count,
+                     struct squall_error *err)
+{
+    const char *array = counts ? SQ_FLAG_COUNT : SQ_FLAG_EXISTS;
+    const size_t size = (size_t)chunk * (counts ? COUNT_BYTES : 1);
+    char *made = NULL;
+    SQ_TRY(folder_of(store, array, &made, err));
+    SQ_CLEANUP_FREE char *folder = made;
+    SQ_CLEANUP_FREE uint8_t *bytes = sq_alloc(size, 1);
+    if (!bytes)
+        return sq_error_memory(err, size);
+    for (size_t i = 0; i < count; i += least(chunk, count - i))
+        if (pack(flags + i, least(chunk, count - i), counts, bytes, size))
+            SQ_TRY(write_chunk(store, array, (first + i) / chunk, bytes, size, err));
+    return sq_folder_sync(folder, err);
+}
+
+int sq_flags_set(const char *store, uint64_t chunk, uint64_t first, const struct sq_flag *flags, size_t count, struct squall_error *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        any = any || flags[i].field_count > 0;
+    if (!any)
+        return 0;
+    SQ_TRY(set_array(store, true, chunk, first, flags, count, err));
+    return set_array(store, false, chunk, first, flags, count, err);
+}
+
+static int remove_durably(const char *store, const char *array, uint64_t number, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &number);
     SQ_CLEANUP_FREE char *folder = path ? sq_strndup(path, (size_t)(sq_path_name(path) - path)) : NULL;
     enum sq_file_kind kind;
     if (!folder)
@@ -59,38 +88,43 @@ static int remove_durably(const char *store, const char *array, uint64_t init, s
     return sq_folder_sync(folder, err);
 }
 
-int sq_flags_clear(const char *store, uint64_t init, struct squall_error *err)
+int sq_flags_clear(const char *store, uint64_t chunk, uint64_t first, size_t count, struct squall_error *err)
 {
-    SQ_TRY(remove_durably(store, SQ_FLAG_EXISTS, init, err));
-    return remove_durably(store, SQ_FLAG_COUNT, init, err);
-}
-
-/* Up to `size` bytes of an element's chunk; *ret_size 0 where it is not there. */
-static int read_element(const char *store, const char *array, uint64_t init, uint8_t *dst, size_t size, size_t *ret_size,
-                        struct squall_error *err)
-{
-    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &init);
-    SQ_CLEANUP_FREE char *text = NULL;
-    enum sq_file_kind kind;
-    if (!path)
-        return sq_error_memory(err, strlen(store));
-    *ret_size = 0;
-    SQ_TRY(sq_file_stat(path, &kind, NULL, err));
-    if (kind != SQ_FILE_REGULAR)
-        return 0;
-    SQ_TRY(sq_file_read_all(path, 4096, &text, ret_size, err));
-    memcpy(dst, text, *ret_size < size ? *ret_size : size);
+    for (size_t i = 0; i < count; i += least(chunk, count - i)) {
+        SQ_TRY(remove_durably(store, SQ_FLAG_EXISTS, (first + i) / chunk, err));
+        SQ_TRY(remove_durably(store, SQ_FLAG_COUNT, (first + i) / chunk, err));
+    }
     return 0;
 }
 
-int sq_flags_get(const char *store, uint64_t init, bool *ret_exists, uint32_t *ret_field_count, struct squall_error *err)
+/* *ret: the file's bytes if they are `size`, else NULL; sq_free. */
+static int read_chunk(const char *store, const char *array, uint64_t number, size_t size, char **ret, struct squall_error *err)
 {
-    uint8_t exists = 0, count[4] = {0};
-    size_t exists_bytes, count_bytes;
-    SQ_TRY(read_element(store, SQ_FLAG_EXISTS, init, &exists, 1, &exists_bytes, err));
-    SQ_TRY(read_element(store, SQ_FLAG_COUNT, init, count, sizeof count, &count_bytes, err));
-    *ret_exists = exists_bytes == 1 && exists == 1;
-    *ret_field_count =
-        count_bytes == 4 ? (uint32_t)count[0] | (uint32_t)count[1] << 8 | (uint32_t)count[2] << 16 | (uint32_t)count[3] << 24 : 0;
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &number);
+    struct sq_file_identity identity;
+    enum sq_file_kind kind;
+    size_t there;
+    if (!path)
+        return sq_error_memory(err, strlen(store));
+    *ret = NULL;
+    SQ_TRY(sq_file_stat(path, &kind, &identity, err));
+    return kind == SQ_FILE_REGULAR && identity.size_bytes == size ? sq_file_read_all(path, size, ret, &there, err) : 0;
+}
+
+int sq_flags_get(const char *store, uint64_t chunk, uint64_t first, struct sq_flag *ret, size_t count, struct squall_error *err)
+{
+    for (size_t i = 0; i < count; i += least(chunk, count - i)) {
+        char *read = NULL;
+        SQ_TRY(read_chunk(store, SQ_FLAG_EXISTS, (first + i) / chunk, (size_t)chunk, &read, err));
+        SQ_CLEANUP_FREE char *exist = read;
+        SQ_TRY(read_chunk(store, SQ_FLAG_COUNT, (first + i) / chunk, (size_t)chunk * COUNT_BYTES, &read, err));
+        SQ_CLEANUP_FREE char *counts = read;
+        for (size_t k = 0; k < least(chunk, count - i); k++) {
+            uint32_t number = 0;
+            for (size_t byte = 0; byte < COUNT_BYTES && counts; byte++)
+                number |= (uint32_t)(uint8_t)counts[COUNT_BYTES * k + byte] << 8 * byte;
+            ret[i + k] = (struct sq_flag){number, exist && exist[k] == 1};
+        }
+    }
     return 0;
 }

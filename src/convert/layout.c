@@ -371,6 +371,7 @@ int sq_layout_make(const struct sq_settings *settings, const struct sq_cube *cub
     }
     layout.of_arrays = cube->of_arrays;
     layout.init_chunk = layout.array_count ? layout.arrays[0].chunks[0] : 1;
+    layout.flag_chunk = layout.of_arrays ? layout.init_chunk : 1;
     *ret = layout;
     return 0;
 }
@@ -426,4 +427,10 @@ bool sq_layout_is_whole(bool of_arrays, const struct sq_record_unit *record, siz
             return false;
     }
     return true;
+}
+
+struct sq_flag sq_layout_flag(bool of_arrays, const struct sq_record_unit *record, size_t within_unit)
+{
+    const uint32_t count = record->field_counts[within_unit];
+    return (struct sq_flag){count, count > 0 && sq_layout_is_whole(of_arrays, record, within_unit)};
 }

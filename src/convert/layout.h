@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "codec/codec.h"
+#include "convert/flags.h"
 #include "convert/settings.h"
 #include "cube/cube.h"
 
@@ -40,6 +41,7 @@ struct sq_layout {
     struct sq_layout_array *arrays; /* in the order of the cube's variables */
     size_t array_count;
     uint64_t init_chunk;         /* init times of a unit */
+    uint64_t flag_chunk;         /* of a chunk of the flags: one, of arrays as many as a unit has */
     size_t unit_bytes;           /* all chunks of a unit in memory */
     size_t chunk_limit_bytes;    /* the largest chunk in memory */
     size_t encoded_limit_bytes;  /* the largest bound on an encoded chunk */
@@ -67,6 +69,8 @@ bool sq_layout_fits(const struct sq_layout_array *arrays, size_t array_count, ui
  * message that cannot be decoded is a missing field, which the count tells.
  */
 bool sq_layout_is_whole(bool of_arrays, const struct sq_record_unit *record, size_t within_unit);
+/* What the flags are to say of an init time of the record. */
+struct sq_flag sq_layout_flag(bool of_arrays, const struct sq_record_unit *record, size_t within_unit);
 /* The settings' own part of a description, without the arrays: known before any source is read. *ret: the caller's. */
 int sq_layout_describe_settings(const struct sq_settings *settings, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
 /*

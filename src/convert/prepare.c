@@ -78,13 +78,13 @@ static int describe_coordinate(const struct sq_cube_coordinate *c, struct small_
 }
 
 static int describe_flag(const char *name, enum squall_type type, const char *long_name, const char *const *dims, const uint64_t *shape,
-                         struct small_array *s, struct squall_error *err)
+                         uint64_t chunk, struct small_array *s, struct squall_error *err)
 {
-    s->chunks[0] = 1;
+    s->chunks[0] = chunk;
     s->attributes = sq_json_new_object();
     if (!s->attributes || sq_json_set_string(s->attributes, "long_name", long_name))
         return sq_error_memory(err, strlen(long_name));
-    SQ_TRY(sq_codec_chain_parse("none", type, sq_type_size(type), &s->codecs, err));
+    SQ_TRY(sq_codec_chain_parse("none", type, sq_type_size(type) * (size_t)chunk, &s->codecs, err));
     s->array = (struct sq_store_array){
         .name = name,
         .type = type,
@@ -106,8 +106,10 @@ static int describe_small(const struct squall_convert_plan *plan, const uint64_t
     const char *exists = cube->of_arrays ? "whether all that the sources held of the variables here is stored"
                                          : "whether all fields of the run that the sources held are stored";
     const char *count = cube->of_arrays ? "number of variables that are stored here" : "number of fields of the run that are stored";
-    SQ_TRY(describe_flag(SQ_FLAG_EXISTS, SQUALL_BOOL, exists, &cube->append_dim, init_shape, &m->small[m->small_count++], err));
-    return describe_flag(SQ_FLAG_COUNT, SQUALL_INT32, count, &cube->append_dim, init_shape, &m->small[m->small_count++], err);
+    SQ_TRY(describe_flag(SQ_FLAG_EXISTS, SQUALL_BOOL, exists, &cube->append_dim, init_shape, plan->layout.flag_chunk,
+                         &m->small[m->small_count++], err));
+    return describe_flag(SQ_FLAG_COUNT, SQUALL_INT32, count, &cube->append_dim, init_shape, plan->layout.flag_chunk,
+                         &m->small[m->small_count++], err);
 }
 
 static int describe_all(const struct squall_convert_plan *plan, const uint64_t *init_shape, struct metadata *m, struct squall_error *err)

@@ -50,14 +50,11 @@ static int complete(struct sq_publisher *p, const struct sq_record_unit *record,
     uint64_t first = record->unit * p->setting.layout->init_chunk;
     SQ_TRY(sq_journal_add_unit(p->setting.journal, record, err));
     SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc(record->init_count + 1, sizeof *flags);
-    size_t count = 0;
     if (!flags)
         return sq_error_memory(err, record->init_count * sizeof *flags);
     for (size_t i = 0; i < record->init_count; i++)
-        if (record->field_counts[i] > 0)
-            flags[count++] =
-                (struct sq_flag){first + i, record->field_counts[i], sq_layout_is_whole(p->setting.layout->of_arrays, record, i)};
-    return count ? sq_flags_set(p->setting.store, flags, count, err) : 0;
+        flags[i] = sq_layout_flag(p->setting.layout->of_arrays, record, i);
+    return sq_flags_set(p->setting.store, p->setting.layout->flag_chunk, first, flags, record->init_count, err);
 }
 
 /* Lock held. */

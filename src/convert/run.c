@@ -130,19 +130,21 @@ static int record_failures(const struct sq_run *run, struct squall_error *err)
 
 static int mend_flags_of(const struct squall_convert_plan *plan, const struct sq_record_unit *record, struct squall_error *err)
 {
-    const bool fits = sq_layout_fits(plan->layout.arrays, plan->layout.array_count, plan->layout.init_chunk, record);
-    for (size_t i = 0; i < record->init_count && fits; i++) {
-        uint64_t init = record->unit * plan->layout.init_chunk + i;
-        bool exists;
-        uint32_t count;
-        if (record->field_counts[i] == 0)
-            continue;
-        const bool whole = sq_layout_is_whole(plan->layout.of_arrays, record, i);
-        SQ_TRY(sq_flags_get(plan->target, init, &exists, &count, err));
-        if (exists != whole || count != record->field_counts[i])
-            SQ_TRY(sq_flags_set(plan->target, &(struct sq_flag){init, record->field_counts[i], whole}, 1, err));
+    const uint64_t chunk = plan->layout.flag_chunk, first = record->unit * plan->layout.init_chunk;
+    const bool of_arrays = plan->layout.of_arrays;
+    if (!sq_layout_fits(plan->layout.arrays, plan->layout.array_count, plan->layout.init_chunk, record))
+        return 0;
+    SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc(record->init_count + 1, 2 * sizeof *flags);
+    struct sq_flag *there = flags + record->init_count;
+    bool same = true;
+    if (!flags)
+        return sq_error_memory(err, record->init_count * sizeof *flags);
+    SQ_TRY(sq_flags_get(plan->target, chunk, first, there, record->init_count, err));
+    for (size_t i = 0; i < record->init_count; i++) {
+        flags[i] = sq_layout_flag(of_arrays, record, i);
+        same = same && (flags[i].field_count == 0 || (flags[i].exists == there[i].exists && flags[i].field_count == there[i].field_count));
     }
-    return 0;
+    return same ? 0 : sq_flags_set(plan->target, chunk, first, flags, record->init_count, err);
 }
 
 /* A run that was killed between a unit's record and its flags; units that are written now get theirs then. */

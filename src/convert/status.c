@@ -79,12 +79,15 @@ static int look_at_runs(struct status *s, struct squall_error *err)
     sq_count_fields(&s->state.records, s->state.init_chunk, count, s->counts);
     memcpy(sorted, s->counts, count * sizeof *sorted);
     s->usual = sq_usual_count(sorted, count);
+    const uint64_t chunk = s->state.of_arrays ? s->state.init_chunk : 1, most = chunk < count ? chunk : count;
+    SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc((size_t)most, sizeof *flags);
+    if (!flags)
+        return sq_error_memory(err, most * sizeof *flags);
     for (uint64_t i = 0; i < count; i++) {
-        bool flag = false;
-        uint32_t field_count;
-        if (s->counts[i] > 0)
-            SQ_TRY(sq_flags_get(s->store, i, &flag, &field_count, err));
-        s->runs[i] = (uint8_t)state_of(s, i, flag);
+        const uint64_t within = i % chunk, left = count - i;
+        if (within == 0 && (chunk > 1 || s->counts[i] > 0))
+            SQ_TRY(sq_flags_get(s->store, chunk, i, flags, (size_t)(left < chunk ? left : chunk), err));
+        s->runs[i] = (uint8_t)state_of(s, i, s->counts[i] > 0 && flags[within].exists);
         s->totals[s->runs[i]]++;
     }
     return 0;

@@ -185,15 +185,15 @@ static bool has_bad_input(const struct squall_convert_plan *plan, const struct s
  */
 static int weigh_unrecorded(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, struct squall_error *err)
 {
+    const uint64_t first = unit->unit * plan->layout.init_chunk, left = plan->state.init_count > first ? plan->state.init_count - first : 0;
+    const size_t count = (size_t)(left < plan->layout.init_chunk ? left : plan->layout.init_chunk);
+    SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc(count + 1, sizeof *flags);
+    if (!flags)
+        return sq_error_memory(err, count * sizeof *flags);
     unit->todo = SQ_TODO_WRITE;
-    for (uint64_t i = 0; i < plan->layout.init_chunk; i++) {
-        uint64_t init = unit->unit * plan->layout.init_chunk + i;
-        bool exists;
-        uint32_t field_count;
-        if (init >= plan->state.init_count)
-            break;
-        SQ_TRY(sq_flags_get(plan->target, init, &exists, &field_count, err));
-        if (!exists)
+    SQ_TRY(sq_flags_get(plan->target, plan->layout.flag_chunk, first, flags, count, err));
+    for (size_t i = 0; i < count; i++) {
+        if (!flags[i].exists)
             continue;
         unit->todo = SQ_TODO_KEEP;
         unit->why =

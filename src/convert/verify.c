@@ -19,6 +19,7 @@
 #include "sys/mutex.h"
 #include "sys/pool.h"
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,17 +227,26 @@ static int check_chunk(void *user, size_t index, unsigned worker, struct squall_
     return 0;
 }
 
-/* Runs that the flags call stored, and no record does. */
-static int check_flag(struct verify *v, const struct sq_store_state *state, uint64_t init, struct squall_error *err)
+/* Init times that the flags of a chunk call stored, and no record does. flags: as many as a chunk has. */
+static int check_chunk_of_flags(struct verify *v, const struct sq_store_state *state, uint64_t first, uint64_t chunk,
+                                const uint32_t *counts, struct sq_flag *flags, struct squall_error *err)
 {
-    bool exists;
-    uint32_t field_count;
-    char time[SQ_TIME_TEXT_BYTES];
-    SQ_TRY(sq_flags_get(v->store, init, &exists, &field_count, err));
-    if (!exists)
-        return 0;
-    sq_time_text(state->init_start_s + (int64_t)init * state->init_step_s, time);
-    return add_finding(v, &v->bad, SIZE_MAX, sq_format("%s: chunk_exists is true for run %s, but no record says so", v->store, time), err);
+    const uint64_t left = state->init_count - first, count = left < chunk ? left : chunk;
+    SQ_TRY(sq_flags_get(v->store, chunk, first, flags, (size_t)count, err));
+    for (uint64_t i = 0; i < count; i++) {
+        char time[SQ_TIME_TEXT_BYTES];
+        if (!flags[i].exists || counts[first + i] > 0)
+            continue;
+        if (state->of_arrays)
+            snprintf(time, sizeof time, "%llu", (unsigned long long)(first + i));
+        else
+            sq_time_text(state->init_start_s + (int64_t)(first + i) * state->init_step_s, time);
+        SQ_TRY(add_finding(v, &v->bad, SIZE_MAX,
+                           sq_format("%s: chunk_exists is true for %s %s, but no record says so", v->store,
+                                     state->of_arrays ? state->append_dim : "run", time),
+                           err));
+    }
+    return 0;
 }
 
 static int check_flags(struct verify *v, const struct sq_store_state *state, struct squall_error *err)
@@ -245,7 +255,9 @@ static int check_flags(struct verify *v, const struct sq_store_state *state, str
     SQ_CLEANUP_FREE char *folder = sq_format("%s/%s/c", v->store, SQ_FLAG_EXISTS);
     char **names = NULL;
     size_t name_count = 0;
-    if (!counts || !folder)
+    const uint64_t chunk = state->of_arrays ? state->init_chunk : 1;
+    SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc((size_t)(chunk < state->init_count ? chunk : state->init_count), sizeof *flags);
+    if (!counts || !folder || !flags)
         return sq_error_memory(err, state->init_count * sizeof *counts);
     sq_count_fields(&state->records, state->init_chunk, state->init_count, counts);
     enum sq_file_kind kind;
@@ -255,9 +267,9 @@ static int check_flags(struct verify *v, const struct sq_store_state *state, str
     int status = sq_folder_list(folder, &names, &name_count, err);
     for (size_t i = 0; i < name_count && !status; i++) {
         char *end;
-        unsigned long long init = strtoull(names[i], &end, 10);
-        if (names[i][0] >= '0' && names[i][0] <= '9' && !*end && init < state->init_count && counts[init] == 0)
-            status = check_flag(v, state, init, err);
+        unsigned long long number = strtoull(names[i], &end, 10);
+        if (names[i][0] >= '0' && names[i][0] <= '9' && !*end && number < (state->init_count + chunk - 1) / chunk)
+            status = check_chunk_of_flags(v, state, number * chunk, chunk, counts, flags, err);
     }
     sq_names_free(names, name_count);
     return status;

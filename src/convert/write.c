@@ -231,8 +231,8 @@ int sq_run_withdraw(struct sq_run *run, const struct sq_planned_unit *planned, s
     const struct squall_convert_plan *plan = run->plan;
     if (!plan->state.exists)
         return 0;
-    for (uint64_t i = 0; i < plan->layout.init_chunk; i++)
-        SQ_TRY(sq_flags_clear(plan->target, planned->unit * plan->layout.init_chunk + i, err));
+    SQ_TRY(sq_flags_clear(plan->target, plan->layout.flag_chunk, planned->unit * plan->layout.init_chunk, (size_t)plan->layout.init_chunk,
+                          err));
     return planned->record && planned->record->valid ? sq_journal_add_invalid(run->journal, planned->unit, err) : 0;
 }
 

@@ -76,9 +76,10 @@ SCAN_BITS = {"iScansNegatively": 0x80, "jPointsAreConsecutive": 0x20, "alternati
 
 
 def damage_of(output, path):
-    lines = [line for line in output.splitlines() if line.startswith(f"warning: {path}: ")]
-    assert len(lines) == len(output.splitlines()), output
-    return [line.removeprefix(f"warning: {path}: ") for line in lines]
+    """What is said of a file: warnings, or why nothing in it is listed."""
+    beginnings = f"warning: {path}: ", f"squall: {path}: "
+    assert all(line.startswith(beginnings) for line in output.splitlines()), output
+    return [line.split(f"{path}: ", 1)[1] for line in output.splitlines()]
 
 
 def listed(path):

@@ -119,12 +119,13 @@ def test_the_same_bytes_for_any_number_of_threads(squall, days, tmp_path, thread
     assert len(first) > 100 and files(tmp_path / f"{threads}.zarr") == first
 
 
-def test_the_store_is_consolidated_and_flags_have_a_chunk_an_element(squall, days, store):
+def test_the_store_is_consolidated_and_flags_are_cut_as_the_data(squall, days, store):
     squall("convert", *days, store)
     metadata = json.loads((store / "zarr.json").read_text())["consolidated_metadata"]["metadata"]
     assert set(metadata) == set(small.shown(days).variables) | small.OURS
     for flag in small.OURS:
-        assert metadata[flag]["chunk_grid"]["configuration"]["chunk_shape"] == [1]
+        chunks = metadata[flag]["chunk_grid"]["configuration"]["chunk_shape"]
+        assert chunks == metadata["t"]["chunk_grid"]["configuration"]["chunk_shape"][:1]
     for name, array in metadata.items():
         assert json.loads((store / name / "zarr.json").read_text()) == array
 
@@ -887,3 +888,29 @@ def test_a_dimension_beyond_all_memory_is_refused_at_once(squall, tmp_path, stor
         ds.createVariable("v", "f4", ("n",), chunksizes=(1000,), fill_value=0)[0] = 1
     done = squall("convert", tmp_path / "long.nc", store, "--memory", "100M", check=False)
     assert done.code == 1 and "long.nc: n has 400000000 places" in done.err
+
+
+def test_flags_of_a_unit_are_one_chunk(squall, tmp_path, store):
+    """A long axis of small values must not become two files a place, and chunks along it are alike for Dask."""
+    path = tmp_path / "station.nc"
+    xr.Dataset({"t": (("time", "x"), np.ones((20000, 40), "f4"))}, {"time": np.arange(20000.0)}).to_netcdf(path, unlimited_dims="time")
+    squall("convert", path, store, "--chunks", "time=5000")
+    assert len([f for f in store.rglob("*") if f.is_file()]) < 50
+    assert raw(store).chunk_exists.values.all() and (raw(store).field_count.values == 1).all()
+    assert xr.open_zarr(store, decode_cf=False).chunks["time"] == (5000,) * 4
+    assert json.loads(squall("status", store, "--json").out)["complete"] == 20000
+    squall("verify", store)
+
+
+def test_a_file_cut_off_costs_only_itself(squall, tmp_path, store):
+    paths = [tmp_path / f"m{i}.nc" for i in range(3)]
+    for i, path in enumerate(paths):
+        t = np.random.default_rng(i).random((4, 40, 50), "f4")
+        ds = xr.Dataset({"t": (("time", "y", "x"), t)}, {"time": np.arange(4) + 4 * i, "x": np.arange(50)})
+        ds.to_netcdf(path, unlimited_dims="time")
+    wanted = xr.open_mfdataset([paths[0], paths[2]], decode_times=False, combine="nested", concat_dim="time", data_vars="minimal").load()
+    paths[1].write_bytes(paths[1].read_bytes()[:20000])
+    done = squall("convert", *paths, store, "--chunks", "time=4", check=False)
+    assert done.code == 3 and "m1.nc" in done.err
+    found = raw(store)
+    assert found.time.values.tolist() == wanted.time.values.tolist() and np.array_equal(found.t.values, wanted.t.values)

@@ -28,7 +28,7 @@ NOT_CONVERTED = {
 DAMAGED = {
     "era5-levels-corrupted.grib": "section 7 says 21972 bytes",
     "pygrib_flux.grb": "7571 bytes that belong to no GRIB message",
-    "gfswave.t18z.atlocn.0p16.f001.grib2.idx": "no GRIB message in 985 bytes",
+    "gfswave.t18z.atlocn.0p16.f001.grib2.idx": "neither a Zarr store nor an HDF5, NetCDF-3 or GRIB file",
 }
 # Their runs are months apart, or three chance moments.
 OFF_CADENCE = {"forecast_monthly_ukmo.grib": 84, "iris_3_layer.grib2": 1, "single_gridpoint.grib": 2}

@@ -5,6 +5,7 @@
 #include "io/atomic_file.h"
 #include "store/zarr_writer.h"
 #include "sys/file.h"
+#include <assert.h>
 #include <string.h>
 
 enum { COUNT_BYTES = 4 };
@@ -52,6 +53,7 @@ static int set_array(const char *store, bool counts, uint64_t chunk, uint64_t fi
     const char *array = counts ? SQ_FLAG_COUNT : SQ_FLAG_EXISTS;
     const size_t size = (size_t)chunk * (counts ? COUNT_BYTES : 1);
     char *made = NULL;
+    assert(chunk > 0);
     SQ_TRY(folder_of(store, array, &made, err));
     SQ_CLEANUP_FREE char *folder = made;
     SQ_CLEANUP_FREE uint8_t *bytes = sq_alloc(size, 1);
@@ -90,6 +92,7 @@ static int remove_durably(const char *store, const char *array, uint64_t number,
 
 int sq_flags_clear(const char *store, uint64_t chunk, uint64_t first, size_t count, struct squall_error *err)
 {
+    assert(chunk > 0);
     for (size_t i = 0; i < count; i += least(chunk, count - i)) {
         SQ_TRY(remove_durably(store, SQ_FLAG_EXISTS, (first + i) / chunk, err));
         SQ_TRY(remove_durably(store, SQ_FLAG_COUNT, (first + i) / chunk, err));
@@ -113,6 +116,7 @@ static int read_chunk(const char *store, const char *array, uint64_t number, siz
 
 int sq_flags_get(const char *store, uint64_t chunk, uint64_t first, struct sq_flag *ret, size_t count, struct squall_error *err)
 {
+    assert(chunk > 0);
     for (size_t i = 0; i < count; i += least(chunk, count - i)) {
         char *read = NULL;
         SQ_TRY(read_chunk(store, SQ_FLAG_EXISTS, (first + i) / chunk, (size_t)chunk, &read, err));

@@ -135,10 +135,10 @@ static int mend_flags_of(const struct squall_convert_plan *plan, const struct sq
     if (!sq_layout_fits(plan->layout.arrays, plan->layout.array_count, plan->layout.init_chunk, record))
         return 0;
     SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc(record->init_count + 1, 2 * sizeof *flags);
-    struct sq_flag *there = flags + record->init_count;
     bool same = true;
     if (!flags)
         return sq_error_memory(err, record->init_count * sizeof *flags);
+    struct sq_flag *there = flags + record->init_count;
     SQ_TRY(sq_flags_get(plan->target, chunk, first, there, record->init_count, err));
     for (size_t i = 0; i < record->init_count; i++) {
         flags[i] = sq_layout_flag(of_arrays, record, i);

@@ -16,6 +16,7 @@
 #include "squall/convert.h"
 #include "store/partial.h"
 #include "sys/file.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ static void status_done(struct status *s)
 
 static enum run_state state_of(const struct status *s, uint64_t init, bool flag)
 {
+    assert(s->state.init_chunk > 0); /* store_state.c sees to it */
     const struct sq_record_unit *record = sq_records_unit(&s->state.records, init / s->state.init_chunk);
     if (record && !record->valid)
         return RUN_INTERRUPTED;
@@ -79,6 +81,7 @@ static int look_at_runs(struct status *s, struct squall_error *err)
     sq_count_fields(&s->state.records, s->state.init_chunk, count, s->counts);
     memcpy(sorted, s->counts, count * sizeof *sorted);
     s->usual = sq_usual_count(sorted, count);
+    assert(s->state.init_chunk > 0);
     const uint64_t chunk = s->state.of_arrays ? s->state.init_chunk : 1, most = chunk < count ? chunk : count;
     SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc((size_t)most, sizeof *flags);
     if (!flags)

@@ -19,6 +19,7 @@
 #include "sys/mutex.h"
 #include "sys/pool.h"
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,7 +239,7 @@ static int check_chunk_of_flags(struct verify *v, const struct sq_store_state *s
         if (!flags[i].exists || counts[first + i] > 0)
             continue;
         if (state->of_arrays)
-            snprintf(time, sizeof time, "%llu", (unsigned long long)(first + i));
+            snprintf(time, sizeof time, "%" PRIu64, first + i);
         else
             sq_time_text(state->init_start_s + (int64_t)(first + i) * state->init_step_s, time);
         SQ_TRY(add_finding(v, &v->bad, SIZE_MAX,

@@ -46,8 +46,10 @@ struct many {
     bool new_dimension;
     const struct squall_array *coordinate; /* of the first file; NULL: none of numbers */
     struct sq_many_coordinate joined;
-    _Atomic uint64_t coordinate_bytes; /* of the files that were looked at */
-    const char *index_folder;          /* NULL: no index is kept */
+    struct squall_array *bounds;             /* of the coordinate, where they are counted as it is; NULL: they are read as they are */
+    struct sq_many_coordinate joined_bounds; /* values NULL: they cannot be told */
+    _Atomic uint64_t coordinate_bytes;       /* of the files that were looked at */
+    const char *index_folder;                /* NULL: no index is kept */
     struct sq_many_index_shape shape;
     struct sq_many_index *index; /* while files are opened; NULL: there is none */
 };
@@ -349,9 +351,37 @@ static int add_coordinate(struct many *m, struct squall_dataset *ds, struct squa
     void *values = m->joined.values;
     m->joined.values = NULL;
     const struct squall_array_info *of = &m->coordinate->info;
-    const char *fill_value = of->fill_value && m->joined.type == of->type ? of->fill_value : "null";
-    return sq_memory_array_add(ds, of->name, m->dim, m->joined.type, m->joined.length, values, attributes, of->attribute_types, fill_value,
-                               err);
+    const struct squall_array_info as = {.name = of->name,
+                                         .type = m->joined.type,
+                                         .rank = 1,
+                                         .shape = &m->joined.length,
+                                         .dims = (const char *const[]){m->dim},
+                                         .attribute_types = of->attribute_types,
+                                         .fill_value = of->fill_value && m->joined.type == of->type ? of->fill_value : "null"};
+    return sq_memory_array_add(ds, &as, values, attributes, err);
+}
+
+/* Bounds that cannot be told are left out. */
+static int add_bounds(struct many *m, struct squall_dataset *ds, struct squall_error *err)
+{
+    struct sq_many_coordinate *c = &m->joined_bounds;
+    const struct squall_array_info *of = &m->bounds->info;
+    if (!c->values)
+        return 0;
+    char *attributes = sq_strdup(of->attributes);
+    if (!attributes)
+        return sq_error_memory(err, strlen(of->attributes));
+    void *values = c->values;
+    c->values = NULL;
+    const unsigned last = of->rank - 1;
+    const struct squall_array_info as = {.name = of->name,
+                                         .type = c->type,
+                                         .rank = 2,
+                                         .shape = (const uint64_t[]){m->joined.length, of->shape[last]},
+                                         .dims = (const char *const[]){m->dim, of->dims[last]},
+                                         .attribute_types = of->attribute_types,
+                                         .fill_value = of->fill_value && c->type == of->type ? of->fill_value : "null"};
+    return sq_memory_array_add(ds, &as, values, attributes, err);
 }
 
 /* A file that comes late, as it was when all were opened. */
@@ -396,6 +426,89 @@ static int open_late(void *user, size_t part, const char *name, struct squall_ar
     return *ret ? 0 : sq_error(err, SQUALL_ECORRUPT, "%s: there is no %s, which the index of many files says there is", f->path, name);
 }
 
+/* ---- bounds of times -------------------------------------------------------------------------------------------------------------- */
+
+static int find_bounds(struct many *m, bool *ret_plain, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL, *own = NULL;
+    const char *text = m->coordinate->info.attributes;
+    SQ_TRY(sq_json_parse(text, strlen(text), &attributes, err));
+    const char *name = sq_json_string(sq_json_get(attributes, "bounds"));
+    if (!name)
+        name = sq_json_string(sq_json_get(attributes, "climatology"));
+    struct squall_array *a = name ? sq_find_array(m->files[0].ds, name, 0) : NULL;
+    if (!a || a == m->coordinate)
+        return 0;
+    SQ_TRY(sq_json_parse(a->info.attributes, strlen(a->info.attributes), &own, err));
+    if (sq_json_get(own, "units"))
+        return 0;
+    m->bounds = a;
+    *ret_plain = is_joined(m, a) && sq_many_is_countable(a) && a->info.rank + m->new_dimension == 2 &&
+                 (m->new_dimension || sq_dimension_of(a, m->dim) == 0) && !sq_json_get(own, "scale_factor") &&
+                 !sq_json_get(own, "add_offset");
+    return 0;
+}
+
+struct bounds_parts {
+    struct many *m;
+    struct sq_many_part *parts; /* in the order of the result */
+};
+
+static int take_bounds(void *user, size_t part, unsigned seat, struct squall_error *err)
+{
+    const struct bounds_parts *b = user;
+    struct many *m = b->m;
+    struct one_file *f = &m->files[m->order[part]];
+    struct squall_array *a = f->path ? NULL : sq_find_array(f->ds, m->bounds->info.name, 0);
+    (void)seat;
+    if (f->path)
+        SQ_TRY(open_late(m, part, m->bounds->info.name, &a, err));
+    if (!a) /* the drift tells */
+        return 0;
+    SQ_TRY(reserve_coordinate(m, m->order[part], f->entry.length * a->info.shape[a->info.rank - 1], err));
+    int status = sq_many_part_read(a, &b->parts[part], err);
+    return status ? sq_error_within(err, status, "%s", m->paths[m->order[part]]) : 0;
+}
+
+static int join_bounds(struct many *m, struct sq_many_part *parts, struct sq_drift *drift, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE struct sq_many_part *times = sq_alloc(m->count, sizeof *times);
+    SQ_CLEANUP_FREE const char **paths = sq_alloc(m->count, sizeof *paths);
+    struct bounds_parts b = {.m = m, .parts = parts};
+    if (!times || !paths)
+        return sq_error_memory(err, m->count * sizeof *times);
+    SQ_TRY(sq_parallel(m->ctx->threads, m->count, take_bounds, &b, err));
+    for (size_t i = 0; i < m->count; i++) {
+        times[i] = m->files[m->order[i]].entry.part;
+        paths[i] = m->paths[m->order[i]];
+        if (!parts[i].values)
+            return 0;
+    }
+    return sq_many_count_bounds(parts, times, paths, m->count, m->bounds->info.name, m->joined.units, drift, &m->joined_bounds, err);
+}
+
+/* Where times are counted otherwise than in their files, so are their bounds, which have no units of their own (CF conventions, 7.1). */
+static int count_bounds(struct many *m, struct sq_drift *drift, struct squall_error *err)
+{
+    bool plain = false;
+    SQ_TRY(find_bounds(m, &plain, err));
+    if (!m->bounds)
+        return 0;
+    if (!plain)
+        return sq_drift_add(drift, err, "%s: %s, the bounds of %s, cannot be counted as other files count, and is left out", m->paths[0],
+                            m->bounds->info.name, m->dim);
+    struct sq_many_part *parts = sq_alloc_zero(m->count, sizeof *parts);
+    if (!parts)
+        return sq_error_memory(err, m->count * sizeof *parts);
+    int status = join_bounds(m, parts, drift, err);
+    for (size_t i = 0; i < m->count; i++)
+        sq_many_part_done(&parts[i]);
+    sq_free(parts);
+    return status;
+}
+
+/* ---- variables -------------------------------------------------------------------------------------------------------------------- */
+
 /* number: of the array, among those that are joined */
 static int join_array(struct many *m, struct squall_dataset *ds, size_t index, size_t number, struct squall_array **parts,
                       const uint64_t *lengths, struct squall_error *err)
@@ -419,6 +532,8 @@ static int add_array(struct many *m, struct squall_dataset *ds, size_t index, si
     struct squall_array *a = m->files[0].ds->arrays[index];
     if (a == m->coordinate)
         return add_coordinate(m, ds, err);
+    if (a == m->bounds)
+        return add_bounds(m, ds, err);
     if (is_joined(m, a))
         return join_array(m, ds, index, number, parts, lengths, err);
     const uint64_t length = a->info.rank ? a->info.shape[0] : 1; /* the first file's, for all */
@@ -471,6 +586,7 @@ static void many_free(void *data)
     sq_free(m->dim);
     sq_free(m->joined.values);
     sq_free(m->joined.units);
+    sq_free(m->joined_bounds.values);
     sq_free(m);
 }
 
@@ -594,6 +710,8 @@ static int open_files(struct many *m, struct squall_dataset *ds, struct squall_e
     SQ_TRY(choose_dimension(m, err));
     SQ_TRY(take_files(m, err));
     int status = find_order(m, &disorder, err);
+    if (!status && m->joined.units)
+        status = count_bounds(m, &disorder, err);
     if (!status)
         status = apply_policy(m, &disorder, ds, err);
     sq_drift_done(&disorder);

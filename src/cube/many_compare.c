@@ -91,9 +91,9 @@ static int compare_attribute(const struct two *t, const char *name, const struct
 
 static int compare_attributes(const struct two *t, bool but_time, struct squall_error *err)
 {
-    static const char *const MEANING[] = {"scale_factor", "add_offset",   "_FillValue",  "missing_value", "_Unsigned",
-                                          "valid_min",    "valid_max",    "valid_range", "standard_name", "positive",
-                                          "cell_methods", "grid_mapping", "flag_values", "flag_meanings", "flag_masks"};
+    static const char *const MEANING[] = {"scale_factor", "add_offset",    "_FillValue",    "missing_value", "_Unsigned",    "valid_min",
+                                          "valid_max",    "valid_range",   "standard_name", "positive",      "cell_methods", "grid_mapping",
+                                          "flag_values",  "flag_meanings", "flag_masks",    "bounds",        "climatology"};
     const char *a = t->first->info.attributes, *b = t->other->info.attributes;
     if (!strcmp(a, b))
         return 0;

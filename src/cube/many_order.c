@@ -36,7 +36,10 @@ int sq_many_part_read(struct squall_array *a, struct sq_many_part *ret, struct s
     const struct squall_selection all = squall_selection_all(a);
     uint64_t bytes;
     ret->type = a->info.type;
-    ret->length = a->info.rank ? a->info.shape[0] : 1;
+    ret->length = 1;
+    for (unsigned d = 0; d < a->info.rank; d++)
+        if (!sq_mul_u64(ret->length, a->info.shape[d], &ret->length))
+            return sq_error_memory(err, UINT64_MAX);
     if (!sq_mul_u64(ret->length, a->info.element_bytes, &bytes) || bytes > SIZE_MAX - 1 || !(ret->values = sq_alloc(1, (size_t)bytes + 1)))
         return sq_error_memory(err, ret->length);
     SQ_TRY(sq_array_read(a, &all, ret->values, NULL, 1, NULL, err));
@@ -354,6 +357,36 @@ int sq_many_order(struct sq_many_part *parts, const char *const *paths, size_t c
         sq_free(c.units);
         return status;
     }
+    *ret = c;
+    return 0;
+}
+
+int sq_many_count_bounds(struct sq_many_part *parts, const struct sq_many_part *times, const char *const *paths, size_t count,
+                         const char *name, const char *units, struct sq_drift *drift, struct sq_many_coordinate *ret,
+                         struct squall_error *err)
+{
+    SQ_CLEANUP_FREE struct sq_cf_time *from = sq_alloc(count, sizeof *from);
+    struct sq_many_coordinate c = {.type = parts[0].type};
+    struct sq_cf_time to;
+    size_t failed = 0;
+    for (size_t i = 0; i < count; i++)
+        c.length += parts[i].length; /* all of them are in memory */
+    SQ_CLEANUP_FREE void *values = sq_alloc((size_t)c.length + 1, 8);
+    if (!from || !values)
+        return sq_error_memory(err, 8 * c.length);
+    SQ_TRY(parse_all(times, paths, count, name, from, err));
+    if (!sq_cf_time_parse(units, times[0].calendar, &to))
+        return no_time(times, paths, count, name, 0, err);
+    bool exact = try_units(c.type, parts, count, from, &to, values, &failed);
+    if (!exact && has_wider(c.type)) {
+        SQ_TRY(widen_all(parts, paths, count, name, &c.type, err));
+        exact = try_units(c.type, parts, count, from, &to, values, &failed);
+    }
+    if (!exact)
+        return sq_drift_add(drift, err, "%s: %s counts \"%s\" and cannot be told exactly in \"%s\" as other files' are; it is left out",
+                            paths[failed], name, times[failed].units, units);
+    c.values = values;
+    values = NULL;
     *ret = c;
     return 0;
 }

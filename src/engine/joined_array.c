@@ -319,12 +319,14 @@ int sq_joined_array_add(struct squall_dataset *ds, const struct sq_join *join, s
 
 /* ---- in memory -------------------------------------------------------------------------------------------------------------------- */
 
+enum { MEMORY_RANK_MAX = 2 };
+
 struct memory_array {
     struct squall_array base;
-    char *name, *dim, *attributes;
+    char *attributes;
     void *values;
-    uint64_t shape, chunk;
-    const char *dims[1];
+    uint64_t shape[MEMORY_RANK_MAX], chunks[MEMORY_RANK_MAX];
+    const char *dims[MEMORY_RANK_MAX];
     uint64_t fill; /* never needed, but every array has one */
 };
 
@@ -344,8 +346,6 @@ static void *no_scratch(const struct squall_array *a)
 static void memory_free(struct squall_array *a)
 {
     struct memory_array *m = (struct memory_array *)a;
-    sq_free(m->name);
-    sq_free(m->dim);
     sq_free(m->attributes);
     sq_free(m->values);
     sq_free(m);
@@ -353,8 +353,8 @@ static void memory_free(struct squall_array *a)
 
 static const struct sq_array_ops MEMORY_OPS = {.locate = locate, .scratch_new = no_scratch, .scratch_free = sq_free, .free = memory_free};
 
-int sq_memory_array_add(struct squall_dataset *ds, const char *name, const char *dim, enum squall_type type, uint64_t length, void *values,
-                        char *attributes, const char *attribute_types, const char *fill_value, struct squall_error *err)
+int sq_memory_array_add(struct squall_dataset *ds, const struct squall_array_info *as, void *values, char *attributes,
+                        struct squall_error *err)
 {
     struct memory_array *m = sq_alloc_zero(1, sizeof *m);
     if (!m) {
@@ -364,31 +364,27 @@ int sq_memory_array_add(struct squall_dataset *ds, const char *name, const char 
     }
     m->values = values;
     m->attributes = attributes;
-    m->name = sq_strdup(name);
-    m->dim = sq_strdup(dim);
-    if (!m->name || !m->dim) {
-        memory_free(&m->base);
-        return sq_error_memory(err, strlen(name));
+    for (unsigned d = 0; d < as->rank && d < MEMORY_RANK_MAX; d++) {
+        m->shape[d] = as->shape[d];
+        m->chunks[d] = as->shape[d] > 0 ? as->shape[d] : 1;
+        m->dims[d] = as->dims[d];
     }
-    m->shape = length;
-    m->chunk = length > 0 ? length : 1;
-    m->dims[0] = m->dim;
     m->base.ops = &MEMORY_OPS;
     m->base.fill = &m->fill;
     m->base.info = (struct squall_array_info){
-        .name = m->name,
-        .type = type,
-        .type_name = sq_type_name(type),
-        .numpy_type = sq_type_numpy(type),
-        .element_bytes = squall_type_size(type),
-        .rank = 1,
-        .shape = &m->shape,
-        .chunks = &m->chunk,
+        .name = as->name,
+        .type = as->type,
+        .type_name = sq_type_name(as->type),
+        .numpy_type = sq_type_numpy(as->type),
+        .element_bytes = squall_type_size(as->type),
+        .rank = as->rank,
+        .shape = m->shape,
+        .chunks = m->chunks,
         .dims = m->dims,
         .codecs = "none",
         .attributes = m->attributes,
-        .attribute_types = attribute_types,
-        .fill_value = fill_value,
+        .attribute_types = as->attribute_types,
+        .fill_value = as->fill_value,
     };
     return sq_dataset_add(ds, &m->base, err);
 }

@@ -35,9 +35,12 @@ bool sq_joined_array_has(const struct squall_array *a, uint64_t index);
 /* Does reading a part of a chunk cost no more than the part, since chunks are stored as they are? */
 bool sq_joined_array_is_plain(const struct squall_array *a);
 
-/* Add to ds a one-dimensional array of numbers in memory. values: sq_free'd with it, also on failure; attributes likewise.
- * attribute_types and fill_value outlive it. */
-int sq_memory_array_add(struct squall_dataset *ds, const char *name, const char *dim, enum squall_type type, uint64_t length, void *values,
-                        char *attributes, const char *attribute_types, const char *fill_value, struct squall_error *err) SQUALL_CHECK;
+/*
+ * Add to ds an array of numbers in memory, of one or two dimensions. values: sq_free'd with it, also on failure; attributes likewise.
+ *
+ * as   its name, type, rank, shape, dims, attribute_types and fill_value; what they point to outlives it, but for shape, and dims, the list
+ */
+int sq_memory_array_add(struct squall_dataset *ds, const struct squall_array_info *as, void *values, char *attributes,
+                        struct squall_error *err) SQUALL_CHECK;
 
 #endif

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -214,6 +215,113 @@ def test_units_hold_where_times_are_not_counted(tmp_path, kind):
     write_day(tmp_path / "b.zarr", 1, kind=kind, units="days since 1970-01-01")
     with pytest.raises(squall.Error, match=r'b\.zarr: units of time is "days since 1970-01-01", in .*a\.zarr it is "hours since'):
         squall.open_many([tmp_path / "a.zarr", tmp_path / "b.zarr"], "time")
+
+
+def write_bounds(path, units, times, bounds, *, kind="f8", name="bounds", calendar="standard", attributes=()):
+    netCDF4 = pytest.importorskip("netCDF4")
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("time", len(times))
+        file.createDimension("nv", 2)
+        time = file.createVariable("time", kind, ("time",))
+        time.setncatts({"units": units, "calendar": calendar, name: "time_bnds"})
+        time[:] = times
+        bnds = file.createVariable("time_bnds", kind, ("time", "nv"))
+        bnds.set_auto_maskandscale(False)
+        bnds.setncatts(dict(attributes))
+        bnds[:] = bounds
+        file.createVariable("v", "f4", ("time",))[:] = times
+
+
+def moments_of(path, name):
+    """What the file says by netCDF4 and cftime: bounds are counted as the times."""
+    import cftime
+    import netCDF4
+
+    with netCDF4.Dataset(path) as file:
+        return cftime.num2date(np.asarray(file[name][...]), file["time"].units, file["time"].calendar).tolist()
+
+
+@pytest.mark.parametrize("name", ["bounds", "climatology"])
+@pytest.mark.parametrize("kind", ["f8", "f4", "i8", "i4", "i1"])
+@pytest.mark.parametrize(
+    ("units", "expected"),
+    [
+        ("hours since 2000-01-01 02:00", [[0, 1], [1, 2], [2, 3], [3, 4]]),
+        ("minutes since 2000-01-01 02:00", [[0, 60], [60, 120], [120, 121], [121, 122]]),
+        ("days since 2000-01-01", [[0, 1], [1, 2], [0, 24], [24, 48]]),
+    ],
+)
+def test_bounds_of_times_are_counted_as_the_times(tmp_path, units, expected, kind, name):
+    paths = [tmp_path / "a.nc", tmp_path / "b.nc"]
+    write_bounds(paths[0], "hours since 2000-01-01", [0, 1], [[0, 1], [1, 2]], kind=kind, name=name)
+    write_bounds(paths[1], units, [0, 1], [[0, 1], [1, 2]], kind=kind, name=name)
+    ds = squall.open_many(paths, "time", order="given", drift="first")
+    import cftime
+
+    bounds = ds["time_bnds"]
+    assert bounds.dims == ("time", "nv") and not ds.problems
+    told = cftime.num2date(bounds[...], ds["time"].attrs["units"], "standard").tolist()
+    assert told == moments_of(paths[0], "time_bnds") + moments_of(paths[1], "time_bnds")
+    assert cftime.num2date(ds["time"][...], ds["time"].attrs["units"]).tolist() == moments_of(paths[0], "time") + moments_of(
+        paths[1], "time"
+    )
+    assert bounds[...].tolist() == expected and bounds[1:3, 1].tolist() == [row[1] for row in expected[1:3]]
+
+
+def test_bounds_follow_the_order_of_their_times_and_the_index(tmp_path):
+    paths = [tmp_path / f"{i:02}.nc" for i in range(20)]
+    for i, path in enumerate(paths):
+        write_bounds(path, f"days since 2000-01-{i + 1:02}", [0], [[0, 1]])
+    time.sleep(2.1)  # an index holds files that were left alone for so long
+    before = squall.set_options(cache_folder=tmp_path / "cache")
+    try:
+        for indexes in (0, 1):
+            assert len(list(tmp_path.glob("cache/*.index"))) == indexes
+            ds = squall.open_many(paths[:1] + paths[:0:-1], "time")
+            assert ds["time"][...].tolist() == list(range(20)) and ds["time_bnds"][...].tolist() == [[i, i + 1] for i in range(20)]
+    finally:
+        squall.set_options(**before)
+
+
+def test_bounds_of_scalar_times_are_counted_alike(tmp_path):
+    for i in range(2):
+        path = tmp_path / f"{i}.zarr"
+        squall.create_group(path)
+        attributes = {"units": f"hours since 2000-01-01 0{2 * i}:00", "bounds": "time_bnds"}
+        squall.create_array(path, "time", data=np.int32(1), dims=(), attributes=attributes)
+        squall.create_array(path, "time_bnds", data=np.array([0, 1], "i4"), dims=("nv",))
+    ds = squall.open_many([tmp_path / "0.zarr", tmp_path / "1.zarr"], "time")
+    assert (
+        ds["time"][...].tolist() == [1, 3] and ds["time_bnds"][...].tolist() == [[0, 1], [2, 3]] and ds["time_bnds"].dims == ("time", "nv")
+    )
+
+
+@pytest.mark.parametrize(
+    ("bounds", "attributes", "words"),
+    [
+        ([[0, 0.5], [1, 2]], {}, r'b\.nc: time_bnds counts "nanoseconds since 2000-01-02" and cannot be told exactly'),
+        ([[0, 1], [1, 2]], {"scale_factor": 2.0}, r"a\.nc: time_bnds, the bounds of time, cannot be counted"),
+    ],
+)
+def test_bounds_that_cannot_be_told_are_left_out(tmp_path, bounds, attributes, words):
+    paths = [tmp_path / "a.nc", tmp_path / "b.nc"]
+    write_bounds(paths[0], "nanoseconds since 2000-01-01", [0, 1], [[0, 1], [1, 2]], attributes=attributes)
+    write_bounds(
+        paths[1], "nanoseconds since 2000-01-02", [0, 1], np.array(bounds) + (2.0**-30 if not attributes else 0), attributes=attributes
+    )
+    with pytest.raises(squall.Error, match=words):
+        squall.open_many(paths, "time")
+    with pytest.warns(UserWarning, match=words):
+        ds = squall.open_many(paths, "time", drift="warn")
+    assert "time_bnds" not in ds and ds["time"][...].tolist() == [0, 1, 86400e9, 86400e9 + 1]
+    assert "time_bnds" not in squall.open_many(paths, "time", drift="first")
+
+
+def test_bounds_of_times_counted_alike_are_read_as_they_are(tmp_path):
+    paths = [tmp_path / "a.nc", tmp_path / "b.nc"]
+    for i, path in enumerate(paths):
+        write_bounds(path, "hours since 2000-01-01", [2 * i, 2 * i + 1], [[2 * i, 2 * i + 1], [2 * i + 1, 2 * i + 2]])
+    assert squall.open_many(paths, "time")["time_bnds"][...].tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
 
 
 def test_a_count_that_is_too_great_names_both_files(tmp_path):

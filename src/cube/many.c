@@ -626,7 +626,8 @@ static int hash_array(const struct many *m, struct sq_hash *hash, struct squall_
     const struct squall_array_info *info = &a->info;
     const int axis = sq_dimension_of(a, m->dim);
     const uint64_t numbers[] = {info->type, info->rank, info->element_bytes};
-    const char *const texts[] = {info->name, info->numpy_type, info->sequence_type, info->attributes, info->fill_value, info->unsupported};
+    const char *const texts[] = {info->name,       info->numpy_type,  info->sequence_type, info->attributes,
+                                 info->fill_value, info->unsupported, info->enum_names};
     *hash = sq_hash_more(*hash, numbers, sizeof numbers);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         hash_text(hash, texts[i]);

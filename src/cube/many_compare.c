@@ -109,6 +109,18 @@ static int compare_attributes(const struct two *t, bool but_time, struct squall_
     return 0;
 }
 
+/* What an enumeration's numbers are called. */
+static int compare_names(const struct two *t, struct squall_error *err)
+{
+    const char *a = t->first->info.enum_names, *b = t->other->info.enum_names;
+    SQ_CLEANUP_JSON struct sq_json *first = NULL, *other = NULL;
+    if (a)
+        SQ_TRY(sq_json_parse(a, strlen(a), &first, err));
+    if (b)
+        SQ_TRY(sq_json_parse(b, strlen(b), &other, err));
+    return compare_attribute(t, "the enumeration", first, other, err);
+}
+
 /* ---- arrays ----------------------------------------------------------------------------------------------------------------------- */
 
 static void shape_text(const struct squall_array *a, struct sq_text *out)
@@ -195,6 +207,7 @@ static int compare_arrays(const struct two *t, const char *dim, struct squall_er
                             t->first_path, sq_text_string(&first)));
         return fatal(t->drift);
     }
+    SQ_TRY(compare_names(t, err));
     SQ_TRY(compare_attributes(t, t->first == t->counted, err));
     if (!counted && strcmp(a->fill_value, b->fill_value) != 0)
         SQ_TRY(sq_drift_add(t->drift, err, "%s: the fill value of %s is %s, in %s it is %s", t->other_path, b->name, b->fill_value,

@@ -324,6 +324,24 @@ def test_bounds_of_times_counted_alike_are_read_as_they_are(tmp_path):
     assert squall.open_many(paths, "time")["time_bnds"][...].tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
 
 
+def test_enumerations_of_other_names_are_told(tmp_path):
+    netCDF4 = pytest.importorskip("netCDF4")
+    for name, members in (("a", {"dry": 0, "wet": 1}), ("b", {"wet": 0, "dry": 1}), ("c", {"wet": 1, "dry": 0})):
+        with netCDF4.Dataset(tmp_path / f"{name}.nc", "w") as file:
+            file.createDimension("time", 2)
+            kind = file.createEnumType("u1", "sky_t", members)
+            file.createVariable("sky", kind, ("time",))[:] = [0, 1]
+    with netCDF4.Dataset(tmp_path / "d.nc", "w") as file:
+        file.createDimension("time", 2)
+        file.createVariable("sky", "u1", ("time",), fill_value=False)[:] = [0, 1]
+    a, b, c, d = (tmp_path / f"{name}.nc" for name in "abcd")
+    with pytest.raises(squall.Error, match=r'b\.nc: the enumeration of sky is .*"wet": ?0.*, in .*a\.nc it is .*"dry": ?0'):
+        squall.open_many([a, b], "time")
+    with pytest.raises(squall.Error, match=r"d\.nc: the enumeration of sky is none, in .*a\.nc it is"):
+        squall.open_many([a, d], "time")
+    assert squall.open_many([a, c], "time")["sky"][...].tolist() == [0, 1, 0, 1]
+
+
 def test_a_count_that_is_too_great_names_both_files(tmp_path):
     write_day(tmp_path / "a.zarr", 0, units="days since 1970-01-01", start=2**61)
     write_day(tmp_path / "b.zarr", 0, units="seconds since 1970-01-01")

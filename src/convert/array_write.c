@@ -169,7 +169,7 @@ struct encoding {
 
 static void missing_to_nan(const struct sq_cube_variable *v, void *values, size_t count)
 {
-    for (unsigned m = 0; m < v->missing_count; m++) {
+    for (size_t m = 0; m < v->missing_count; m++) {
         if (v->source_type == SQUALL_FLOAT64) {
             double *value = values;
             for (size_t i = 0; i < count; i++)

@@ -204,7 +204,9 @@ static int take_fill(const struct sq_cube_variable *v, struct sq_layout_array *a
     const struct sq_json *fill = a->fill_value ? a->fill_value : sq_type_is_float(a->type) ? nan : NULL;
     return sq_zarr_fill_parse(a->type, fill, a->fill)
                ? 0
-               : sq_error(err, SQUALL_EINVAL, "%s: its fill value is no %s", a->name, sq_type_name(a->type));
+               : sq_error(err, SQUALL_EREFUSED,
+                          "%s is %s in the sources, and its fill value in the store is none; convert them into another store", a->name,
+                          sq_type_name(a->type));
 }
 
 static int count_up(struct sq_layout_array *a, struct squall_error *err)

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "convert/lock.h"
 #include "convert/report.h"
+#include "cube/array_attributes.h"
 #include "cube/many.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -175,7 +176,7 @@ static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
     for (size_t i = damage; i < plan->inputs.count; i++)
         news = news || !plan->inputs.items[i].known;
     for (size_t i = 0; i < plan->cube.warning_count; i++)
-        sq_plan_say(plan, news ? SQUALL_CONVERT_WARNING : SQUALL_CONVERT_NOTE, "%s", plan->cube.warnings[i]);
+        sq_plan_say(plan, news || begins ? SQUALL_CONVERT_WARNING : SQUALL_CONVERT_NOTE, "%s", plan->cube.warnings[i]);
     for (size_t i = 0; i < plan->cube.note_count; i++)
         sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%s", plan->cube.notes[i]);
     return 0;
@@ -189,10 +190,8 @@ static int lay_out(struct squall_convert_plan *plan, struct squall_error *err)
         SQ_TRY(sq_layout_compare(plan->state.layout, plan->layout.description, err));
     for (size_t i = 0; i < plan->layout.array_count && plan->cube.of_arrays; i++) {
         struct sq_cube_variable *v = &plan->cube.variables[i];
-        if (plan->layout.arrays[i].type == v->source_type)
-            continue;
-        sq_json_remove(v->attributes, "_FillValue"); /* what is cast says NaN where something is missing */
-        sq_json_remove(v->attributes, "missing_value");
+        if (plan->layout.arrays[i].type != v->source_type)
+            sq_array_drop_missing(v->attributes); /* what is cast says NaN where something is missing */
     }
     plan->setting = (struct sq_unit_setting){
         .ctx = plan->ctx,

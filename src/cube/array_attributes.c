@@ -7,10 +7,11 @@
 #include <math.h>
 #include <string.h>
 
+static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /* Eight bytes of a double, little endian, as base64: xarray's spelling of _FillValue in Zarr v3. */
 static struct sq_json *as_base64(double value)
 {
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint64_t bits, packed;
     char text[13] = {0};
     memcpy(&bits, &value, sizeof bits);
@@ -20,6 +21,23 @@ static struct sq_json *as_base64(double value)
     text[10] = DIGITS[(packed & 15) << 2];
     text[11] = '=';
     return sq_json_new_string(text);
+}
+
+/* What as_base64 makes of a number. */
+static bool number_of_base64(const char *text, double *ret)
+{
+    uint64_t packed = 0;
+    if (strlen(text) != 12 || text[11] != '=')
+        return false;
+    for (int i = 0; i < 11; i++) {
+        const char *digit = strchr(DIGITS, text[i]);
+        if (!digit)
+            return false;
+        packed = i < 10 ? packed << 6 | (uint64_t)(digit - DIGITS) : packed << 4 | (uint64_t)(digit - DIGITS) >> 2;
+    }
+    packed = __builtin_bswap64(packed);
+    memcpy(ret, &packed, sizeof packed);
+    return true;
 }
 
 /* A list of one is what it holds. */
@@ -39,8 +57,20 @@ static bool number(const struct sq_json *v, double *ret)
     else if (!strcmp(text, "Infinity") || !strcmp(text, "-Infinity"))
         *ret = text[0] == '-' ? -__builtin_inf() : __builtin_inf();
     else
-        return false;
+        return number_of_base64(text, ret);
     return true;
+}
+
+/* Can an element of the type be it? Of signed numbers that _Unsigned calls unsigned any number is taken. */
+static bool is_fill_of(enum squall_type type, const struct sq_json *attributes, const struct sq_json *fill)
+{
+    uint8_t element[SQ_ZARR_FILL_BYTES];
+    double value;
+    if (sq_type_is_float(type))
+        return number(fill, &value);
+    if (!sq_type_is_integer(type))
+        return true;
+    return sq_json_double(fill, &value) && (sq_json_get(attributes, "_Unsigned") || sq_zarr_fill_parse(type, fill, element));
 }
 
 static int spell_fill_value(struct sq_json *attributes, enum squall_type type, struct squall_error *err)
@@ -49,6 +79,10 @@ static int spell_fill_value(struct sq_json *attributes, enum squall_type type, s
     double value;
     if (!fill)
         return 0;
+    if (!is_fill_of(type, attributes, fill)) {
+        sq_json_remove(attributes, "_FillValue");
+        return 0;
+    }
     struct sq_json *spelled = sq_type_is_float(type) && number(fill, &value) ? as_base64(value) : sq_json_share(fill);
     return sq_json_set(attributes, "_FillValue", spelled) ? sq_error_memory(err, sizeof value) : 0;
 }
@@ -99,15 +133,32 @@ int sq_array_fill_value(const struct squall_array *a, struct sq_json **ret, stru
     return 0;
 }
 
+/* A value that is not a number is the same as another such one. */
+static bool is_same(const struct sq_json *a, const struct sq_json *b)
+{
+    double x, y;
+    bool same = a == b || (a && b && sq_json_equal(a, b));
+    if (same || !a || !b)
+        return same;
+    if (sq_json_type(a) != SQ_JSON_ARRAY || sq_json_type(b) != SQ_JSON_ARRAY)
+        return number(a, &x) && number(b, &y) && isnan(x) && isnan(y);
+    same = sq_json_count(a) == sq_json_count(b);
+    for (size_t i = 0; i < sq_json_count(a) && same; i++)
+        same = is_same(sq_json_at(a, i), sq_json_at(b, i));
+    return same;
+}
+
 int sq_array_compare_meaning(const char *name, const struct sq_json *of_source, const struct sq_json *of_store, bool with_fill,
                              struct squall_error *err)
 {
-    static const char *const KEYS[] = {"units", "scale_factor", "add_offset", "_FillValue"};
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS - !with_fill; i++) {
+    static const char *const KEYS[] = {"units",         "calendar",      "scale_factor", "add_offset",   "_Unsigned",
+                                       "valid_range",   "valid_min",     "valid_max",    "flag_values",  "flag_masks",
+                                       "flag_meanings", "standard_name", "_FillValue",   "missing_value"};
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS - (with_fill ? 0 : 2); i++) {
         const struct sq_json *a = scalar(sq_json_get(of_source, KEYS[i])), *b = scalar(sq_json_get(of_store, KEYS[i]));
         SQ_CLEANUP_TEXT struct sq_text was = SQ_TEXT_INIT;
         SQ_CLEANUP_TEXT struct sq_text is = SQ_TEXT_INIT;
-        if (a == b || sq_json_equal(a, b))
+        if (is_same(a, b))
             continue;
         if (b)
             SQ_TRY(sq_json_write(b, false, &was, err));
@@ -119,14 +170,57 @@ int sq_array_compare_meaning(const char *name, const struct sq_json *of_source, 
     return 0;
 }
 
-unsigned sq_array_missing_values(const struct squall_array *a, double *ret)
+bool sq_array_fill_is_unusable(const struct squall_array *a)
 {
-    static const char *const KEYS[] = {"_FillValue", "missing_value"};
     SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
-    unsigned count = 0;
-    if (sq_json_parse(a->info.attributes, strlen(a->info.attributes), &attributes, NULL) || add_fill_of_v2(a, attributes, NULL))
-        return 0;
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
-        count += number(scalar(sq_json_get(attributes, KEYS[i])), &ret[count]);
-    return count;
+    if (sq_json_parse(a->info.attributes, strlen(a->info.attributes), &attributes, NULL))
+        return false;
+    const struct sq_json *fill = scalar(sq_json_get(attributes, "_FillValue"));
+    return fill && !is_fill_of(a->info.type, attributes, fill);
+}
+
+static const char *const MISSING_KEYS[] = {"_FillValue", "missing_value"};
+
+static size_t count_of(const struct sq_json *value)
+{
+    return sq_json_type(value) == SQ_JSON_ARRAY ? sq_json_count(value) : value != NULL;
+}
+
+static const struct sq_json *element_at(const struct sq_json *value, size_t i)
+{
+    return sq_json_type(value) == SQ_JSON_ARRAY ? sq_json_at(value, i) : value;
+}
+
+int sq_array_missing_values(const struct squall_array *a, struct sq_arena *arena, double **ret, size_t *ret_count, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
+    size_t most = 0, count = 0;
+    SQ_TRY(sq_json_parse(a->info.attributes, strlen(a->info.attributes), &attributes, err));
+    SQ_TRY(add_fill_of_v2(a, attributes, err));
+    for (unsigned k = 0; k < 2; k++)
+        most += count_of(sq_json_get(attributes, MISSING_KEYS[k]));
+    double *values = sq_arena_alloc(arena, (most + 1) * sizeof *values);
+    if (!values)
+        return sq_error_memory(err, most * sizeof *values);
+    for (unsigned k = 0; k < 2; k++) {
+        const struct sq_json *value = sq_json_get(attributes, MISSING_KEYS[k]);
+        for (size_t i = 0; i < count_of(value); i++)
+            count += number(element_at(value, i), &values[count]);
+    }
+    *ret = values;
+    *ret_count = count;
+    return 0;
+}
+
+void sq_array_drop_missing(struct sq_json *attributes)
+{
+    for (unsigned k = 0; k < 2; k++) {
+        const struct sq_json *value = sq_json_get(attributes, MISSING_KEYS[k]);
+        bool understood = true;
+        double ignored;
+        for (size_t i = 0; i < count_of(value) && understood; i++)
+            understood = number(element_at(value, i), &ignored);
+        if (understood)
+            sq_json_remove(attributes, MISSING_KEYS[k]);
+    }
 }

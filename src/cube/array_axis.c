@@ -130,6 +130,14 @@ static int direction(const struct numbers *n)
     return sign;
 }
 
+static bool is_same(const struct numbers *a, const struct numbers *b)
+{
+    bool same = a->count == b->count;
+    for (uint64_t i = 0; i < a->count && same; i++)
+        same = compare(a, i, b, i) == 0;
+    return same;
+}
+
 /* ---- counted alike ---------------------------------------------------------------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
@@ -178,6 +186,11 @@ static int place(struct sq_array_axis *axis, const struct numbers *stored, const
                  struct squall_error *err)
 {
     int sign = direction(stored);
+    if (is_same(stored, added)) {
+        for (uint64_t i = 0; i < added->count; i++)
+            axis->init_of[i] = i;
+        return 0;
+    }
     if (sign == 0)
         return sq_error(err, SQUALL_EREFUSED, "%s of the store does not go one way, so nothing can be added to it", dim);
     if (stored->count == 1 && added->count > 1)
@@ -278,6 +291,15 @@ static struct squall_array *coordinate_of(const struct squall_dataset *ds, const
     return a && sq_is_coordinate(a) && sq_many_is_countable(a) ? a : NULL;
 }
 
+static int look_at_order(struct sq_array_axis *axis, const struct sq_many_part *part, struct squall_error *err)
+{
+    struct numbers n;
+    SQ_TRY(widen(part, is_counted_as_integer(part->type) ? SQUALL_INT64 : SQUALL_FLOAT64, &n, err));
+    axis->is_unordered = direction(&n) == 0;
+    sq_free(n.values);
+    return 0;
+}
+
 static int take_coordinate(struct sq_array_axis *axis, struct squall_array *of_sources, struct squall_array *of_store, uint64_t length,
                            const char *dim, struct squall_error *err)
 {
@@ -291,6 +313,8 @@ static int take_coordinate(struct sq_array_axis *axis, struct squall_array *of_s
                           (unsigned long long)length);
     if (!status && of_store)
         status = append(axis, &stored, &added, dim, err);
+    if (!status && !of_store)
+        status = look_at_order(axis, &added, err);
     if (!status && !of_store) {
         axis->type = added.type;
         axis->values = added.values;

@@ -14,6 +14,7 @@
 #include "cube/many_compare.h"
 #include "engine/joined_array.h"
 #include "engine/scatter.h"
+#include "format/zarr/metadata.h"
 #include "sys/file.h"
 #include <assert.h>
 #include <stdarg.h>
@@ -149,6 +150,8 @@ static const char *why_not(const struct builder *b, const struct squall_array *a
         return "it lies in a group; only arrays of the root are converted";
     if (a->info.rank > CUBE_RANK_MAX)
         return "it has more than 8 dimensions";
+    if (!sq_zarr_is_node_name(renamed(b, a->info.name)))
+        return "no array of a Zarr store may have that name; --rename gives it another";
     if (at > 0)
         return "the append dimension is not its first";
     if (!sq_array_form_of(a).can)
@@ -299,7 +302,7 @@ static void find_small_ones(struct builder *b)
 /* ---- attributes ------------------------------------------------------------------------------------------------------------------- */
 
 /* Of a store that is there its own, so that nothing of it changes. */
-static int attributes_of(const struct entry *e, struct sq_json **ret, struct squall_error *err)
+static int attributes_of(struct builder *b, const struct entry *e, struct sq_json **ret, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *source = NULL;
     SQ_CLEANUP_JSON struct sq_json *stored = NULL;
@@ -309,6 +312,11 @@ static int attributes_of(const struct entry *e, struct sq_json **ret, struct squ
         SQ_TRY(sq_array_attributes(e->stored, &stored, err));
     if (source && stored && e->role != ROLE_AXIS)
         SQ_TRY(sq_array_compare_meaning(e->name, source, stored, sq_array_form_of(e->source).type == e->stored->info.type, err));
+    if (e->source && !e->stored && sq_array_fill_is_unusable(e->source) &&
+        add_line(b, &b->cube->warnings, &b->cube->warning_count, &b->warning_capacity,
+                 "%s: %s has a _FillValue that no %s can be; it is left out", b->options->paths[b->options->spans[0].file], e->name,
+                 sq_type_name(e->source->info.type)))
+        return sq_error_memory(err, strlen(e->name));
     *ret = sq_json_share(e->stored ? stored : source);
     return 0;
 }
@@ -331,7 +339,7 @@ static int add_coordinate(struct builder *b, const struct entry *e, struct sq_cu
     }
     if (!c.name)
         return sq_error_memory(err, strlen(e->name));
-    SQ_TRY(attributes_of(e, &c.attributes, err));
+    SQ_TRY(attributes_of(b, e, &c.attributes, err));
     cube->coordinates[cube->coordinate_count] = c;
     *ret = &cube->coordinates[cube->coordinate_count++];
     return form.letters ? 0 : sq_array_fill_value(a, &(*ret)->fill_value, err);
@@ -451,10 +459,11 @@ static int add_variable(struct builder *b, const struct entry *e, struct squall_
         v.default_chunks[0] = b->options->stored_chunk;
     if (!v.name)
         return sq_error_memory(err, strlen(e->name));
-    SQ_TRY(attributes_of(e, &v.attributes, err));
-    v.missing_count = sq_array_missing_values(a, v.missing);
+    SQ_TRY(attributes_of(b, e, &v.attributes, err));
     cube->variables[cube->variable_count++] = v;
-    return sq_array_fill_value(e->stored ? e->stored : a, &cube->variables[cube->variable_count - 1].fill_value, err);
+    struct sq_cube_variable *added = &cube->variables[cube->variable_count - 1];
+    SQ_TRY(sq_array_missing_values(a, cube->arena, &added->missing, &added->missing_count, err));
+    return sq_array_fill_value(e->stored ? e->stored : a, &added->fill_value, err);
 }
 
 static int add_variables(struct builder *b, struct squall_error *err)
@@ -722,6 +731,9 @@ static int build(struct builder *b, struct squall_error *err)
     b->by_index = !b->axis.values;
     if (b->by_index && o->stored)
         SQ_TRY(compare_files(b, err));
+    if (b->axis.is_unordered && add_line(b, &cube->warnings, &cube->warning_count, &b->warning_capacity,
+                                         "%s does not go one way, so nothing can be added to the store later", b->dim))
+        return sq_error_memory(err, strlen(b->dim));
     cube->init_count = (size_t)b->axis.count;
     if (cube->init_count == 0 || cube->init_count > SQ_INIT_COUNT_LIMIT)
         return sq_error(err, SQUALL_EUNSUPPORTED, "%s has %zu places; a store is made of 1 to %d", b->dim, cube->init_count,

@@ -52,8 +52,8 @@ struct sq_cube_variable {
     enum squall_type source_type; /* its elements */
     uint64_t default_chunks[8];
     struct sq_json *fill_value; /* as Zarr v3 spells it; NULL: the type's own */
-    double missing[2];          /* values that stand for missing ones */
-    unsigned missing_count;
+    double *missing;            /* values that stand for missing ones; the arena's */
+    size_t missing_count;
 };
 
 /* Where one field goes. A field is one horizontal slab of one variable. Sorted by (init, variable, then C order of the slab). */

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "engine/scatter.h"
 #include "format/zarr/fill.h"
+#include "format/zarr/metadata.h"
 #include "store/store.h"
 #include "sys/file.h"
 #include <inttypes.h>
@@ -16,11 +17,9 @@
 
 static const char DOCUMENT[] = "zarr.json";
 
-/* Names of nodes as Zarr v3 allows them, less those that begin with a dot: they would be hidden files. */
 static int check_name(const char *name, struct squall_error *err)
 {
-    if (!name || !name[0] || name[0] == '.' || strchr(name, '/') || !strncmp(name, "__", 2) || !strcmp(name, DOCUMENT) ||
-        !sq_text_is_visible(name))
+    if (!name || !sq_zarr_is_node_name(name))
         return sq_error(err, SQUALL_EINVAL, "'%s' cannot be the name of an array in a Zarr store", name ? name : "");
     return 0;
 }

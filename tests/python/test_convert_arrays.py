@@ -914,3 +914,126 @@ def test_a_file_cut_off_costs_only_itself(squall, tmp_path, store):
     assert done.code == 3 and "m1.nc" in done.err
     found = raw(store)
     assert found.time.values.tolist() == wanted.time.values.tolist() and np.array_equal(found.t.values, wanted.t.values)
+
+
+# ---- what values mean --------------------------------------------------------------------------------------------------------------------
+
+MEANINGS = {
+    "units": ("K", "degC"),
+    "calendar": ("noleap", "360_day"),
+    "standard_name": ("air_temperature", "sea_surface_temperature"),
+    "_Unsigned": ("false", "true"),
+    "flag_values": ([1, 2], [1, 3]),
+    "flag_masks": ([1, 2], [1, 4]),
+    "flag_meanings": ("rain snow", "snow rain"),
+    "valid_range": ([0, 5], [0, 6]),
+    "valid_min": (0, 1),
+    "valid_max": (5, 6),
+    "missing_value": (-1, -2),
+    "_FillValue": (-1, -2),
+}
+
+
+def attributed(path, values, time, **attributes):
+    """v(time, x) with attributes as they are given, whatever they say."""
+    with h5py.File(path, "w") as f:
+        f["time"] = np.asarray(time)
+        f["time"].make_scale("time")
+        f["v"] = values
+        f["v"].dims[0].attach_scale(f["time"])
+        for key, value in attributes.items():
+            f["v"].attrs[key] = value
+    return path
+
+
+@pytest.mark.parametrize("key", MEANINGS)
+def test_a_source_that_means_something_else_is_not_added(squall, tmp_path, store, key):
+    first, second = (np.array(v, "i4") if isinstance(v, int | list) else v for v in MEANINGS[key])
+    values = np.arange(40, dtype="i4").reshape(2, 20)
+    squall("convert", attributed(tmp_path / "a.h5", values, [0.0, 1.0], **{key: first}), store)
+    before = files(store)
+    for name, attributes in (("b", {key: second}), ("c", {})):
+        source = attributed(tmp_path / f"{name}.h5", values, [2.0, 3.0], **attributes)
+        done = squall("convert", source, store, check=False)
+        assert done.code == 4 and f"v: {key} is" in done.err, done.err
+        assert files(store) == before
+    squall("convert", attributed(tmp_path / "d.h5", values, [2.0, 3.0], **{key: first}), store)
+    assert raw(store).v.shape == (4, 20)
+
+
+@pytest.mark.parametrize("missing", [[1, 5, 7], [np.nan, 5], [5]])
+def test_a_cast_masks_every_missing_value(squall, tmp_path, store, missing):
+    values = np.arange(40, dtype="f4").reshape(2, 20)
+    attributes = {"missing_value": np.array(missing, "f4"), "_FillValue": np.float32(3)}
+    squall("convert", attributed(tmp_path / "a.h5", values, [0.0, 1.0], **attributes), store, "--dtype", "float16")
+    ds = raw(store)
+    assert ds.v.dtype == np.float16 and not {"missing_value", "_FillValue"} & set(ds.v.attrs)
+    np.testing.assert_array_equal(ds.v.values, np.where(np.isin(values, [*missing, 3]), np.nan, values).astype("f2"))
+
+
+def test_a_cast_masks_the_fill_value_that_a_zarr_store_spells(squall, tmp_path, store):
+    values = np.arange(40, dtype="f4").reshape(2, 20)
+    source = xr.Dataset({"v": (("time", "x"), values, {"_FillValue": np.float32(7)})}, {"time": [0.0, 1.0]})
+    source.to_zarr(tmp_path / "a.zarr", zarr_format=3, consolidated=False)
+    squall("convert", tmp_path / "a.zarr", store, "--dtype", "float16")
+    np.testing.assert_array_equal(raw(store).v.values, np.where(values == 7, np.nan, values).astype("f2"))
+
+
+def test_a_missing_value_that_is_no_number_stays_an_attribute(squall, tmp_path, store):
+    values = np.arange(40, dtype="f4").reshape(2, 20)
+    squall("convert", attributed(tmp_path / "a.h5", values, [0.0, 1.0], missing_value="-999"), store, "--dtype", "float16")
+    assert raw(store).v.attrs["missing_value"] == "-999"
+    np.testing.assert_array_equal(raw(store).v.values, values.astype("f2"))
+
+
+@pytest.mark.parametrize(
+    "kind, fill", [("i2", "NaN"), ("i4", 1.5), ("i4", np.array([1, 2], "i4")), ("f4", "abc"), ("f8", np.array([1.0, 2.0])), ("u1", -1)]
+)
+def test_a_fill_value_of_another_type_is_named_and_left_out(squall, tmp_path, store, kind, fill):
+    values = np.arange(40).reshape(2, 20).astype(kind)
+    source = attributed(tmp_path / "a.h5", values, [0.0, 1.0], _FillValue=fill)
+    done = squall("convert", source, store)
+    assert "a.h5: v has a _FillValue" in done.err, done.err
+    np.testing.assert_array_equal(opened(store).v.values, values)
+    assert "_FillValue" not in raw(store).v.attrs
+    squall("convert", source, attributed(tmp_path / "b.h5", values, [2.0, 3.0], _FillValue=fill), store)
+    np.testing.assert_array_equal(opened(store).v.values, np.concatenate([values, values]))
+
+
+def test_another_type_than_the_store_s_is_refused(squall, tmp_path, store):
+    squall("convert", attributed(tmp_path / "a.h5", np.ones((2, 20), "f4"), [0.0, 1.0], _FillValue=np.float32("nan")), store)
+    before = files(store)
+    done = squall("convert", attributed(tmp_path / "b.h5", np.ones((2, 20), "i4"), [2.0, 3.0]), store, check=False)
+    assert done.code == 4 and "v" in done.err and files(store) == before, done.err
+
+
+@pytest.mark.parametrize("name", ["__x", "zarr.json", ".hidden"])
+def test_a_name_that_no_array_of_a_store_may_have_is_left_out(squall, tmp_path, store, name):
+    source = attributed(tmp_path / "a.h5", np.arange(40, dtype="f4").reshape(2, 20), [0.0, 1.0])
+    with h5py.File(source, "a") as f:
+        f[name] = f["v"][...]
+        f[name].dims[0].attach_scale(f["time"])
+    done = squall("convert", source, store, check=False)
+    assert done.code == 3 and f"{name} is left out" in done.err, done.err
+    assert name not in raw(store) and raw(store).v.shape == (2, 20)
+    assert squall("convert", source, store).code == 0
+    squall("convert", source, tmp_path / "b.zarr", "--rename", f"{name}=other")
+    np.testing.assert_array_equal(raw(tmp_path / "b.zarr").other, raw(store).v)
+
+
+@pytest.mark.parametrize("time", [[0.0, 1.0, 1.0], [0.0, np.nan, 2.0], [2.0, 0.0, 1.0]])
+def test_places_that_do_not_go_one_way_stay_where_they_are(squall, tmp_path, store, time):
+    values = np.arange(60, dtype="f4").reshape(3, 20)
+    source = attributed(tmp_path / "a.h5", values, time)
+    done = squall("convert", source, store)
+    assert "time does not go one way" in done.err, done.err
+    before = times(store)
+    done = squall("convert", source, store)
+    assert "nothing new" in done.out and times(store) == before
+    np.testing.assert_array_equal(raw(store).v.values, values)
+    np.testing.assert_array_equal(raw(store).time.values, time)
+    attributed(source, values + 1, time)
+    squall("convert", source, store)
+    np.testing.assert_array_equal(raw(store).v.values, values + 1)
+    done = squall("convert", attributed(tmp_path / "b.h5", values, [3.0, 4.0, 5.0]), store, check=False)
+    assert done.code == 4 and "does not go one way" in done.err

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "format/zarr/fill.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -180,4 +181,10 @@ char *sq_zarr_chunk_key(const struct sq_zarr_array *a, const uint64_t *chunk)
     if (a->rank == 0 && !a->default_encoding)
         sq_text_add(&key, "0");
     return sq_text_release(&key);
+}
+
+bool sq_zarr_is_node_name(const char *name)
+{
+    return name[0] && name[0] != '.' && !strchr(name, '/') && strncmp(name, "__", 2) != 0 && strcmp(name, "zarr.json") != 0 &&
+           sq_text_is_visible(name);
 }

@@ -42,4 +42,7 @@ struct sq_codec_chunk sq_zarr_codec_chunk(const struct sq_zarr_array *a);
 int sq_zarr_set_codecs(struct sq_zarr_array *a, int status, struct sq_codec_chain *chain, const struct squall_error *reason,
                        struct squall_error *err) SQUALL_CHECK;
 
+/* May a node of a Zarr v3 store have the name? None that begins with a dot: it would be a hidden file. */
+bool sq_zarr_is_node_name(const char *name);
+
 #endif

@@ -1037,3 +1037,20 @@ def test_places_that_do_not_go_one_way_stay_where_they_are(squall, tmp_path, sto
     np.testing.assert_array_equal(raw(store).v.values, values + 1)
     done = squall("convert", attributed(tmp_path / "b.h5", values, [3.0, 4.0, 5.0]), store, check=False)
     assert done.code == 4 and "does not go one way" in done.err
+
+
+def test_bounds_of_times_are_counted_as_the_store_counts(squall, tmp_path, store):
+    for i, name in enumerate("ab"):
+        with netCDF4.Dataset(tmp_path / f"{name}.nc", "w") as ds:
+            ds.createDimension("time", None)
+            ds.createDimension("n", 2)
+            ds.createDimension("x", 30)
+            time = ds.createVariable("time", "f8", ("time",))
+            time.setncatts({"units": f"hours since 2000-01-01 {2 * i:02d}:00", "bounds": "time_bnds"})
+            time[:] = [0, 1]
+            ds.createVariable("time_bnds", "f8", ("time", "n"))[:] = [[0, 1], [1, 2]]
+            ds.createVariable("v", "f4", ("time", "x"))[:] = i
+    squall("convert", tmp_path / "a.nc", store, "--chunks", "time=1")
+    squall("convert", tmp_path / "b.nc", store, "--chunks", "time=1")
+    assert raw(store).time.values.tolist() == [0, 1, 2, 3]
+    assert raw(store).time_bnds.values.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]

@@ -44,12 +44,13 @@ class Sweep:
         return process
 
     def flags_are_not_ahead(self):
-        """Of every run that is said to be there, every chunk is one that an undisturbed run wrote (before or now)."""
+        """Of every unit of which something is said to be there, every chunk is one that an undisturbed run wrote (before or now)."""
         now = files(self.store) if self.store.is_dir() else {}
         then = files(self.before) if self.before else {}
-        for flag in (p for p in now if p.startswith("chunk_exists/c/") and now[p] == b"\x01"):
+        for flag in (p for p in now if p.startswith("chunk_exists/c/") and not p.endswith("-tmp") and 1 in now[p]):
             unit = flag.rsplit("/", 1)[1]
             chunks = {p for p in self.after | then if f"/c/{unit}/" in p}
+            assert chunks, flag
             assert any(all(now.get(p) == whole.get(p) for p in chunks) for whole in (self.after, then)), (flag, chunks)
 
     def goes_on(self):
@@ -58,6 +59,30 @@ class Sweep:
         assert [p.name for p in self.store.parent.glob("*out.zarr*")] == [self.store.name]  # nothing is left beside it
         assert not list(self.store.rglob(".*.squall-tmp"))
         assert not (self.store / "chunk_exists" / ".squall" / "lock").exists()
+
+    def kill_at_every_call(self, stride):
+        assert self.calls > 40
+        for n in range(1 + stride // 2, self.calls + 1, stride):
+            self.reset()
+            code = self.run(check=False, SQUALL_FAULT=f"{n}:kill").returncode
+            # which thread makes a folder durable is chance, so that the number of calls differs by a few
+            assert code == -9 or n > self.calls - 20
+            self.flags_are_not_ahead()
+            self.goes_on()
+
+    def fail_every_call(self, stride, fault, words):
+        benign = 0
+        for n in range(1 + stride // 2, self.calls + 1, stride):
+            self.reset()
+            process = self.run(check=False, SQUALL_FAULT=f"{n}:{fault}")
+            assert process.returncode in (0, 1, 3), (n, process.returncode, process.stderr)
+            if process.returncode == 1:
+                assert words in process.stderr, (n, process.stderr)
+                assert not list(self.store.rglob(".*.squall-tmp")), n
+            benign += process.returncode != 1
+            self.flags_are_not_ahead()
+            self.goes_on()
+        assert benign <= 25  # at the end: releasing a lock, and calls that were not made this time
 
 
 @pytest.fixture(params=["new", "late file", "overwrite"])
@@ -80,35 +105,18 @@ def sweep(request, squall, support, tmp_path):
 
 
 every = pytest.mark.parametrize("stride", [17, pytest.param(1, marks=pytest.mark.long)])
+at_faults = pytest.mark.parametrize("fault, words", [("ENOSPC", "No space left"), ("EIO", "Input/output error")])
 
 
 @every
 def test_killed_at_every_call(sweep, stride):
-    assert sweep.calls > 40
-    for n in range(1 + stride // 2, sweep.calls + 1, stride):
-        sweep.reset()
-        code = sweep.run(check=False, SQUALL_FAULT=f"{n}:kill").returncode
-        # which thread makes a folder durable is chance, so that the number of calls differs by a few
-        assert code == -9 or n > sweep.calls - 20
-        sweep.flags_are_not_ahead()
-        sweep.goes_on()
+    sweep.kill_at_every_call(stride)
 
 
 @every
-@pytest.mark.parametrize("fault, words", [("ENOSPC", "No space left"), ("EIO", "Input/output error")])
+@at_faults
 def test_failed_at_every_call(sweep, stride, fault, words):
-    benign = 0
-    for n in range(1 + stride // 2, sweep.calls + 1, stride):
-        sweep.reset()
-        process = sweep.run(check=False, SQUALL_FAULT=f"{n}:{fault}")
-        assert process.returncode in (0, 1, 3), (n, process.returncode, process.stderr)
-        if process.returncode == 1:
-            assert words in process.stderr, (n, process.stderr)
-            assert not list(sweep.store.rglob(".*.squall-tmp")), n
-        benign += process.returncode != 1
-        sweep.flags_are_not_ahead()
-        sweep.goes_on()
-    assert benign <= 25  # at the end: releasing a lock, and calls that were not made this time
+    sweep.fail_every_call(stride, fault, words)
 
 
 def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(squall, tmp_path):

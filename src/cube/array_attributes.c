@@ -1,42 +1,39 @@
 /* See array_attributes.h. */
 #include "cube/array_attributes.h"
 #include "array/dtype.h"
+#include "base/base64.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "format/zarr/fill.h"
 #include <math.h>
 #include <string.h>
 
-static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 /* Eight bytes of a double, little endian, as base64: xarray's spelling of _FillValue in Zarr v3. */
 static struct sq_json *as_base64(double value)
 {
-    uint64_t bits, packed;
-    char text[13] = {0};
+    uint64_t bits;
+    uint8_t bytes[sizeof bits];
+    char text[SQ_BASE64_TEXT_BYTES(sizeof bits)];
     memcpy(&bits, &value, sizeof bits);
-    packed = __builtin_bswap64(bits); /* its first byte is the lowest of the number */
-    for (int i = 0; i < 10; i++)
-        text[i] = DIGITS[packed >> (58 - 6 * i) & 63];
-    text[10] = DIGITS[(packed & 15) << 2];
-    text[11] = '=';
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(bits >> 8 * i);
+    sq_base64_encode(bytes, sizeof bytes, text);
     return sq_json_new_string(text);
 }
 
 /* What as_base64 makes of a number. */
 static bool number_of_base64(const char *text, double *ret)
 {
-    uint64_t packed = 0;
-    if (strlen(text) != 12 || text[11] != '=')
+    uint8_t *read = NULL;
+    size_t count = 0;
+    uint64_t bits = 0;
+    const bool good = sq_base64_decode(text, strlen(text), &read, &count);
+    SQ_CLEANUP_FREE uint8_t *bytes = read;
+    if (!good || !bytes || count != sizeof bits)
         return false;
-    for (int i = 0; i < 11; i++) {
-        const char *digit = strchr(DIGITS, text[i]);
-        if (!digit)
-            return false;
-        packed = i < 10 ? packed << 6 | (uint64_t)(digit - DIGITS) : packed << 4 | (uint64_t)(digit - DIGITS) >> 2;
-    }
-    packed = __builtin_bswap64(packed);
-    memcpy(ret, &packed, sizeof packed);
+    for (size_t i = 0; i < sizeof bits; i++)
+        bits |= (uint64_t)bytes[i] << 8 * i;
+    memcpy(ret, &bits, sizeof bits);
     return true;
 }
 

@@ -1,4 +1,5 @@
 /* The ground floor: JSON, hashes, checksums, arenas, buffers. */
+#include "base/base64.h"
 #include "support/unit.h"
 
 #include "base/arena.h"
@@ -242,9 +243,35 @@ static void arena_memory_is_zero_and_aligned(void **state)
     sq_arena_free(arena);
 }
 
+/* The vectors of RFC 4648, section 10. */
+static void base64_is_that_of_the_rfc(void **state)
+{
+    static const char *const CASES[][2] = {
+        {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char text[SQ_BASE64_TEXT_BYTES(6)];
+        uint8_t *bytes = NULL;
+        size_t count = 0;
+        sq_base64_encode(CASES[i][0], strlen(CASES[i][0]), text);
+        assert_string_equal(text, CASES[i][1]);
+        assert_true(sq_base64_decode(text, strlen(text), &bytes, &count));
+        assert_int_equal(count, strlen(CASES[i][0]));
+        assert_memory_equal(bytes, CASES[i][0], count);
+        sq_free(bytes);
+    }
+    static const char *const WRONG[] = {"Zg", "Zg=", "Z===", "Zm9v=", "Zm-v", "Zg==Zg=="};
+    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
+        uint8_t *bytes = NULL;
+        size_t count = 0;
+        assert_false(sq_base64_decode(WRONG[i], strlen(WRONG[i]), &bytes, &count));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(base64_is_that_of_the_rfc),
         cmocka_unit_test(numbers_keep_their_kind_and_range),
         cmocka_unit_test(written_doubles_read_back_the_same),
         cmocka_unit_test(zero_characters_are_refused_in_names_and_kept_in_values),

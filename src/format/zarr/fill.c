@@ -2,6 +2,7 @@
 #include "format/zarr/fill.h"
 #include "array/bytes.h"
 #include "array/dtype.h"
+#include "base/base64.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -269,26 +270,6 @@ static int put_text(const struct sq_dtype *dtype, const struct sq_json *value, u
     return 0;
 }
 
-/* RFC 4648, padded. false: the text is none. ret->data NULL: out of memory. */
-static bool decode_base64(const char *text, size_t length, struct squall_bytes *ret)
-{
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t digits = strspn(text, DIGITS), at = 0;
-    if (length % 4 != 0 || length - digits > 2 || strspn(text + digits, "=") != length - digits)
-        return false;
-    uint8_t *bytes = sq_alloc_zero(length / 4 * 3 + 1, 1);
-    uint32_t bits = 0;
-    for (size_t i = 0; bytes && i < digits; i++) {
-        bits = bits << 6 | (uint32_t)(strchr(DIGITS, text[i]) - DIGITS);
-        if (i % 4 != 0)
-            bytes[at++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
-    }
-    if (bytes)
-        bytes[at] = 0; /* behind 6 bits that are left over a byte has been put */
-    *ret = (struct squall_bytes){bytes, at};
-    return true;
-}
-
 /* [1, 255, 0] */
 static int bytes_of_list(const struct sq_json *list, struct squall_bytes *ret, struct squall_error *err)
 {
@@ -313,8 +294,12 @@ static int parse_bytes(const struct sq_json *value, struct squall_bytes *ret, st
     const char *base64 = sq_json_string(value);
     if (sq_json_type(value) == SQ_JSON_ARRAY)
         return bytes_of_list(value, ret, err);
-    if (base64 && decode_base64(base64, sq_json_string_bytes(value), ret))
-        return ret->data ? 0 : sq_error_memory(err, strlen(base64));
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    if (base64 && sq_base64_decode(base64, sq_json_string_bytes(value), &bytes, &count)) {
+        *ret = (struct squall_bytes){bytes, count};
+        return bytes ? 0 : sq_error_memory(err, strlen(base64));
+    }
     return parse_text(value, ret, err);
 }
 

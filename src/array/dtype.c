@@ -102,3 +102,37 @@ const char *squall_type_name(enum squall_type type)
 {
     return sq_type_name(type);
 }
+
+int64_t sq_integer_at(enum squall_type type, const void *values, uint64_t i)
+{
+    switch (type) {
+    case SQUALL_INT8:
+        return ((const int8_t *)values)[i];
+    case SQUALL_INT16:
+        return ((const int16_t *)values)[i];
+    case SQUALL_INT32:
+        return ((const int32_t *)values)[i];
+    case SQUALL_UINT8:
+        return ((const uint8_t *)values)[i];
+    case SQUALL_UINT16:
+        return ((const uint16_t *)values)[i];
+    case SQUALL_UINT32:
+        return ((const uint32_t *)values)[i];
+    default:
+        return ((const int64_t *)values)[i];
+    }
+}
+
+double sq_number_at(enum squall_type type, const void *values, uint64_t i)
+{
+    switch (type) {
+    case SQUALL_UINT64:
+        return (double)((const uint64_t *)values)[i];
+    case SQUALL_FLOAT32:
+        return (double)((const float *)values)[i];
+    case SQUALL_FLOAT64:
+        return ((const double *)values)[i];
+    default:
+        return (double)sq_integer_at(type, values, i);
+    }
+}

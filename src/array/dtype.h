@@ -30,4 +30,9 @@ bool sq_type_from_name(const char *name, enum squall_type *ret);
 bool sq_type_is_float(enum squall_type type);
 bool sq_type_is_integer(enum squall_type type);
 
+/* An element of an integer type; of uint64 as the int64 of the same bits. */
+int64_t sq_integer_at(enum squall_type type, const void *values, uint64_t i);
+/* Of an integer type, float32 or float64; 64 bits are rounded. */
+double sq_number_at(enum squall_type type, const void *values, uint64_t i);
+
 #endif

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "convert/plan.h"
 #include "cube/many.h"
-#include "cube/many_compare.h"
+#include "cube/many_order.h"
 #include "squall/many.h"
 #include <string.h>
 
@@ -55,11 +55,13 @@ static char *fault_of(const struct squall_convert_plan *plan, const char *path)
         return sq_strdup("no HDF5, NetCDF or Zarr, as the other sources are");
     if (sq_open_path(plan->ctx, path, &ds, &why))
         return sq_strdup(why.message);
-    bool ignored;
     int status = 0;
-    for (size_t i = 0; i < ds->array_count && !status; i++)
+    for (size_t i = 0; i < ds->array_count && !status; i++) {
+        struct sq_many_part part = {0};
         if (sq_is_coordinate(ds->arrays[i]) && sq_values_are_compared(ds->arrays[i]))
-            status = sq_values_differ(ds->arrays[i], ds->arrays[i], &ignored, &why);
+            status = sq_many_part_read(ds->arrays[i], &part, &why);
+        sq_many_part_done(&part);
+    }
     squall_dataset_close(ds);
     return status ? sq_strdup(why.message) : NULL;
 }

@@ -13,6 +13,12 @@
 #define SQ_FLAG_EXISTS "chunk_exists"
 #define SQ_FLAG_COUNT  "field_count"
 
+/* Elements of a chunk of the flags. init_chunk: init times of a unit. */
+static inline uint64_t sq_flag_chunk(bool of_arrays, uint64_t init_chunk)
+{
+    return of_arrays ? init_chunk : 1;
+}
+
 struct sq_flag {
     uint32_t field_count;
     bool exists;

@@ -373,7 +373,7 @@ int sq_layout_make(const struct sq_settings *settings, const struct sq_cube *cub
     }
     layout.of_arrays = cube->of_arrays;
     layout.init_chunk = layout.array_count ? layout.arrays[0].chunks[0] : 1;
-    layout.flag_chunk = layout.of_arrays ? layout.init_chunk : 1;
+    layout.flag_chunk = sq_flag_chunk(layout.of_arrays, layout.init_chunk);
     *ret = layout;
     return 0;
 }

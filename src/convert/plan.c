@@ -161,12 +161,18 @@ static int refuse_arrays(const struct squall_convert_plan *plan, struct squall_e
     return sq_error(err, SQUALL_EINVAL, "%s is for HDF5, NetCDF and Zarr sources; those of GRIB grow along init_time", option);
 }
 
+/* Nothing of arrays is stored yet, though an earlier run may have left a plan of its own. */
+static bool begins_anew(const struct squall_convert_plan *plan)
+{
+    return plan->arrays.dataset && !plan->arrays.stored;
+}
+
 static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
 {
     if (!plan->arrays.dataset)
         SQ_TRY(refuse_arrays(plan, err));
     SQ_TRY(plan->arrays.dataset ? assemble_arrays(plan, err) : assemble_fields(plan, err));
-    const bool begins = plan->arrays.dataset && !plan->arrays.stored; /* though an earlier run may have left a plan of its own */
+    const bool begins = begins_anew(plan);
     if (!begins && plan->cube.init_count < plan->state.init_count)
         return sq_error(err, SQUALL_EREFUSED, "the store has %llu init times, and the sources would make it %zu",
                         (unsigned long long)plan->state.init_count, plan->cube.init_count);
@@ -184,7 +190,7 @@ static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
 
 static int lay_out(struct squall_convert_plan *plan, struct squall_error *err)
 {
-    const bool begins = plan->arrays.dataset && !plan->arrays.stored;
+    const bool begins = begins_anew(plan);
     SQ_TRY(sq_layout_make(&plan->settings, &plan->cube, begins ? 0 : plan->state.init_chunk, &plan->layout, err));
     if (plan->state.exists && !begins)
         SQ_TRY(sq_layout_compare(plan->state.layout, plan->layout.description, err));

@@ -81,17 +81,19 @@ static int look_at_runs(struct status *s, struct squall_error *err)
     sq_count_fields(&s->state.records, s->state.init_chunk, count, s->counts);
     memcpy(sorted, s->counts, count * sizeof *sorted);
     s->usual = sq_usual_count(sorted, count);
-    assert(s->state.init_chunk > 0);
-    const uint64_t chunk = s->state.of_arrays ? s->state.init_chunk : 1, most = chunk < count ? chunk : count;
+    const uint64_t chunk = s->state.flag_chunk, most = chunk < count ? chunk : count;
+    assert(chunk > 0);
     SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc((size_t)most, sizeof *flags);
     if (!flags)
         return sq_error_memory(err, most * sizeof *flags);
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t within = i % chunk, left = count - i;
-        if (within == 0 && (chunk > 1 || s->counts[i] > 0))
-            SQ_TRY(sq_flags_get(s->store, chunk, i, flags, (size_t)(left < chunk ? left : chunk), err));
-        s->runs[i] = (uint8_t)state_of(s, i, s->counts[i] > 0 && flags[within].exists);
-        s->totals[s->runs[i]]++;
+    for (uint64_t first = 0; first < count; first += chunk) {
+        const uint64_t left = count - first, here = left < chunk ? left : chunk;
+        if (chunk > 1 || s->counts[first] > 0)
+            SQ_TRY(sq_flags_get(s->store, chunk, first, flags, (size_t)here, err));
+        for (uint64_t k = 0; k < here; k++) {
+            s->runs[first + k] = (uint8_t)state_of(s, first + k, s->counts[first + k] > 0 && flags[k].exists);
+            s->totals[s->runs[first + k]]++;
+        }
     }
     return 0;
 }

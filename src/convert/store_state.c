@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "convert/flags.h"
 #include "cube/cube.h"
 #include "format/zarr/zarr.h"
 #include "io/atomic_file.h"
@@ -29,6 +30,7 @@ static int read_append(const struct sq_json *dim, const struct sq_json *init, co
     const struct sq_json *times = sq_json_get(init, "times");
     bool good = name && (!times || sq_json_count(times) == state->init_count);
     state->of_arrays = dim != NULL;
+    state->flag_chunk = sq_flag_chunk(state->of_arrays, state->init_chunk);
     state->has_times = !dim;
     if (good && dim)
         good = sq_json_bool(sq_json_get(init, "timed"), &state->has_times);

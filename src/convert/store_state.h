@@ -19,6 +19,7 @@ struct sq_store_state {
     int64_t *init_times_s; /* where they are not regular; NULL: start and step say it */
     bool has_times;        /* false: the indices are no times */
     uint64_t init_count, init_chunk;
+    uint64_t flag_chunk; /* elements of the flags' chunks: sq_flag_chunk */
     struct sq_records records;
     char *records_folder;
 };

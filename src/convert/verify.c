@@ -256,7 +256,7 @@ static int check_flags(struct verify *v, const struct sq_store_state *state, str
     SQ_CLEANUP_FREE char *folder = sq_format("%s/%s/c", v->store, SQ_FLAG_EXISTS);
     char **names = NULL;
     size_t name_count = 0;
-    const uint64_t chunk = state->of_arrays ? state->init_chunk : 1;
+    const uint64_t chunk = state->flag_chunk;
     SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc((size_t)(chunk < state->init_count ? chunk : state->init_count), sizeof *flags);
     if (!counts || !folder || !flags)
         return sq_error_memory(err, state->init_count * sizeof *counts);

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "cube/array_attributes.h"
-#include "cube/cf_time.h"
 #include "cube/cube.h"
 #include "cube/many_compare.h"
 #include "cube/many_order.h"
@@ -22,40 +21,6 @@ struct numbers {
     uint64_t count;
 };
 
-static int64_t integer_at(enum squall_type type, const void *values, uint64_t i)
-{
-    switch (type) {
-    case SQUALL_INT8:
-        return ((const int8_t *)values)[i];
-    case SQUALL_INT16:
-        return ((const int16_t *)values)[i];
-    case SQUALL_INT32:
-        return ((const int32_t *)values)[i];
-    case SQUALL_UINT8:
-        return ((const uint8_t *)values)[i];
-    case SQUALL_UINT16:
-        return ((const uint16_t *)values)[i];
-    case SQUALL_UINT32:
-        return ((const uint32_t *)values)[i];
-    default:
-        return ((const int64_t *)values)[i];
-    }
-}
-
-static double real_at(enum squall_type type, const void *values, uint64_t i)
-{
-    switch (type) {
-    case SQUALL_UINT64:
-        return (double)((const uint64_t *)values)[i];
-    case SQUALL_FLOAT32:
-        return (double)((const float *)values)[i];
-    case SQUALL_FLOAT64:
-        return ((const double *)values)[i];
-    default:
-        return (double)integer_at(type, values, i);
-    }
-}
-
 static bool is_counted_as_integer(enum squall_type type)
 {
     return sq_type_is_integer(type) && type != SQUALL_UINT64;
@@ -68,9 +33,9 @@ static int widen(const struct sq_many_part *part, enum squall_type type, struct 
         return sq_error_memory(err, 8 * part->length);
     for (uint64_t i = 0; i < part->length; i++)
         if (type == SQUALL_INT64)
-            ((int64_t *)ret->values)[i] = integer_at(part->type, part->values, i);
+            ((int64_t *)ret->values)[i] = sq_integer_at(part->type, part->values, i);
         else
-            ((double *)ret->values)[i] = real_at(part->type, part->values, i);
+            ((double *)ret->values)[i] = sq_number_at(part->type, part->values, i);
     return 0;
 }
 
@@ -145,21 +110,22 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-static int count_as(struct numbers *n, const struct sq_many_part *from, const struct sq_many_part *to, const char *dim,
-                    struct squall_error *err)
+static int count_as(struct sq_array_axis *axis, struct numbers *n, const struct sq_many_part *from, const struct sq_many_part *to,
+                    const char *dim, struct squall_error *err)
 {
-    struct sq_cf_time a, b;
+    struct sq_cf_time *a = &axis->counted, *b = &axis->stored;
     if (same_text(from->units, to->units) && same_text(from->calendar, to->calendar))
         return 0;
-    const bool times = from->units && to->units && sq_cf_time_parse(from->units, from->calendar, &a) &&
-                       sq_cf_time_parse(to->units, to->calendar, &b) && a.calendar == b.calendar;
+    const bool times = from->units && to->units && sq_cf_time_parse(from->units, from->calendar, a) &&
+                       sq_cf_time_parse(to->units, to->calendar, b) && a->calendar == b->calendar;
     if (!times)
         return sq_error(err, SQUALL_EREFUSED, "%s is counted in \"%s\" (%s), and in the store in \"%s\" (%s)", dim,
                         from->units ? from->units : "", from->calendar ? from->calendar : "standard", to->units ? to->units : "",
                         to->calendar ? to->calendar : "standard");
-    if (!sq_cf_time_rebase(n->type, n->values, n->count, &a, &b))
+    if (!sq_cf_time_rebase(n->type, n->values, n->count, a, b))
         return sq_error(err, SQUALL_EREFUSED, "%s in \"%s\" has values that cannot be told exactly in \"%s\", as the store counts them",
                         dim, from->units, to->units);
+    axis->recounted = true;
     return 0;
 }
 
@@ -238,7 +204,7 @@ static int append(struct sq_array_axis *axis, const struct sq_many_part *stored,
     if (!status)
         status = widen(added, type, &new, err);
     if (!status)
-        status = count_as(&new, added, stored, dim, err);
+        status = count_as(axis, &new, added, stored, dim, err);
     axis->count = stored->length;
     if (!status && stored->length > 0)
         status = place(axis, &old, &new, dim, err);

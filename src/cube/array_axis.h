@@ -5,6 +5,7 @@
 #ifndef SQ_CUBE_ARRAY_AXIS_H
 #define SQ_CUBE_ARRAY_AXIS_H
 
+#include "cube/cf_time.h"
 #include "engine/array.h"
 
 struct sq_array_axis {
@@ -15,8 +16,10 @@ struct sq_array_axis {
     uint64_t
         *init_of; /* of each index along the sources: its place, or SQ_CUBE_NOWHERE: it lies before the store's end, and is not there */
     uint64_t *source_index; /* of each place: the index along the sources, or SQ_CUBE_NOWHERE */
-    bool is_unordered;      /* a new store's coordinate does not go one way */
-    int64_t *times_s;       /* of each place, seconds since 1970; NULL: they are no such times */
+    bool recounted;         /* the sources count times otherwise than the store does: */
+    struct sq_cf_time counted, stored;
+    bool is_unordered; /* a new store's coordinate does not go one way */
+    int64_t *times_s;  /* of each place, seconds since 1970; NULL: they are no such times */
 };
 
 /*

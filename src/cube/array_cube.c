@@ -11,7 +11,6 @@
 #include "cube/array_axis.h"
 #include "cube/array_chunks.h"
 #include "cube/array_values.h"
-#include "cube/cf_time.h"
 #include "cube/many_compare.h"
 #include "engine/joined_array.h"
 #include "engine/scatter.h"
@@ -346,37 +345,26 @@ static int add_coordinate(struct builder *b, const struct entry *e, struct sq_cu
     return form.letters ? 0 : sq_array_fill_value(a, &(*ret)->fill_value, err);
 }
 
-/* What the coordinate `name` of a dataset says under a key; NULL: nothing. *ret_attributes is the caller's. */
-static const char *said_of(const struct squall_dataset *ds, const char *name, const char *key, struct sq_json **ret_attributes,
-                           struct squall_error *err)
-{
-    const struct squall_array *a = sq_find_array(ds, name, 0);
-    if (!*ret_attributes && (!a || sq_json_parse(a->info.attributes, strlen(a->info.attributes), ret_attributes, err)))
-        return NULL;
-    return sq_json_string(sq_json_get(*ret_attributes, key));
-}
-
 /* Bounds of times have no units of their own (CF 7.1): what the sources count from another moment is counted as the store counts. */
 static int rebase_bounds(const struct builder *b, const struct entry *e, void *values, uint64_t count, struct squall_error *err)
 {
-    SQ_CLEANUP_JSON struct sq_json *source = NULL;
-    SQ_CLEANUP_JSON struct sq_json *stored = NULL;
+    const struct sq_array_axis *axis = &b->axis;
+    const struct squall_array *of = axis->recounted ? sq_find_array(b->options->sources, b->dim, 0) : NULL;
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
     SQ_CLEANUP_JSON struct sq_json *own = NULL;
-    struct sq_cf_time from, to;
-    const char *bounds = said_of(b->options->sources, b->dim, "bounds", &source, err);
-    bounds = bounds ? bounds : said_of(b->options->sources, b->dim, "climatology", &source, err);
-    if (!bounds || strcmp(bounds, e->source->info.name) != 0 || said_of(b->options->sources, bounds, "units", &own, err))
+    if (!of)
         return 0;
-    const char *now = said_of(b->options->sources, b->dim, "units", &source, err);
-    const char *then = said_of(b->options->stored, b->dim, "units", &stored, err);
-    if (!now || !then || !strcmp(now, then))
+    SQ_TRY(sq_json_parse(of->info.attributes, strlen(of->info.attributes), &attributes, err));
+    SQ_TRY(sq_json_parse(e->source->info.attributes, strlen(e->source->info.attributes), &own, err));
+    const char *bounds = sq_json_string(sq_json_get(attributes, "bounds"));
+    bounds = bounds ? bounds : sq_json_string(sq_json_get(attributes, "climatology"));
+    if (!bounds || strcmp(bounds, e->source->info.name) != 0 || sq_json_get(own, "units") ||
+        sq_cf_time_rebase(e->source->info.type, values, count, &axis->counted, &axis->stored))
         return 0;
-    if (sq_cf_time_parse(now, said_of(b->options->sources, b->dim, "calendar", &source, err), &from) &&
-        sq_cf_time_parse(then, said_of(b->options->stored, b->dim, "calendar", &stored, err), &to) &&
-        sq_cf_time_rebase(e->source->info.type, values, count, &from, &to))
-        return 0;
-    return sq_error(err, SQUALL_EREFUSED, "%s is counted in \"%s\" and cannot be told exactly in \"%s\", as the store counts", e->name, now,
-                    then);
+    SQ_CLEANUP_FREE char *now = sq_cf_time_units(&axis->counted);
+    SQ_CLEANUP_FREE char *then = sq_cf_time_units(&axis->stored);
+    return sq_error(err, SQUALL_EREFUSED, "%s is counted in \"%s\" and cannot be told exactly in \"%s\", as the store counts", e->name,
+                    now ? now : "", then ? then : "");
 }
 
 /* Values along the append dimension: at each place those of the sources, or else those that the store has. */

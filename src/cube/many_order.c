@@ -86,49 +86,15 @@ static bool has_wider(enum squall_type type)
     return squall_type_size(type) < 8 || type == SQUALL_UINT64;
 }
 
-static int64_t integer_at(enum squall_type type, const void *values, uint64_t i)
-{
-    switch (type) {
-    case SQUALL_INT8:
-        return ((const int8_t *)values)[i];
-    case SQUALL_INT16:
-        return ((const int16_t *)values)[i];
-    case SQUALL_INT32:
-        return ((const int32_t *)values)[i];
-    case SQUALL_UINT8:
-        return ((const uint8_t *)values)[i];
-    case SQUALL_UINT16:
-        return ((const uint16_t *)values)[i];
-    case SQUALL_UINT32:
-        return ((const uint32_t *)values)[i];
-    default: /* of uint64 those that fit: see convert */
-        return ((const int64_t *)values)[i];
-    }
-}
-
-static double number_at(enum squall_type type, const void *values, uint64_t i)
-{
-    switch (type) {
-    case SQUALL_UINT64:
-        return (double)((const uint64_t *)values)[i];
-    case SQUALL_FLOAT32:
-        return (double)((const float *)values)[i];
-    case SQUALL_FLOAT64:
-        return ((const double *)values)[i];
-    default:
-        return (double)integer_at(type, values, i);
-    }
-}
-
 /* A value in a type of eight bytes, int64 or float64; false: it has none there. */
 static bool convert_value(enum squall_type from, const void *values, uint64_t i, enum squall_type to, void *wide)
 {
     static const double EXACT_BELOW = 9007199254740992.0; /* 2^53: integers up to here are doubles, too */
     if (to == SQUALL_INT64) {
-        ((int64_t *)wide)[i] = integer_at(from, values, i);
+        ((int64_t *)wide)[i] = sq_integer_at(from, values, i);
         return from != SQUALL_UINT64 || ((const uint64_t *)values)[i] <= INT64_MAX;
     }
-    const double number = number_at(from, values, i);
+    const double number = sq_number_at(from, values, i);
     ((double *)wide)[i] = number;
     return sq_type_is_float(from) || (number <= EXACT_BELOW && number >= -EXACT_BELOW);
 }
@@ -273,7 +239,7 @@ static int note_disorder(enum squall_type type, const void *values, const struct
         const struct place *p = &places[i];
         bool in_order = true;
         for (uint64_t k = 1; k < p->length; k++)
-            in_order = in_order && sign * (number_at(type, values, p->begin + k) - number_at(type, values, p->begin + k - 1)) > 0;
+            in_order = in_order && sign * (sq_number_at(type, values, p->begin + k) - sq_number_at(type, values, p->begin + k - 1)) > 0;
         if (!in_order)
             SQ_TRY(sq_drift_add(drift, err, "%s: %s does not go one way", paths[p->file], name));
         if (before && p->length > 0 && !(sign * (p->first - before->last) > 0))
@@ -314,8 +280,8 @@ static int find_order(const struct sq_many_part *parts, const char *const *paths
     for (size_t i = 0; i < count; i++) {
         places[i] = (struct place){.file = i, .begin = at, .length = parts[i].length};
         if (parts[i].length > 0) {
-            places[i].first = number_at(c->type, c->values, at);
-            places[i].last = number_at(c->type, c->values, at + parts[i].length - 1);
+            places[i].first = sq_number_at(c->type, c->values, at);
+            places[i].last = sq_number_at(c->type, c->values, at + parts[i].length - 1);
         }
         at += parts[i].length;
     }

@@ -33,10 +33,10 @@ lint: build
 
 format:
 	@clang-format -i $(SOURCES)
-	@ruff format -q python tests gen bench tools 2>/dev/null || true
+	@ruff format -q python tests gen bench tools docs/*.py 2>/dev/null || true
 
 docs: build
-	@echo "build/squall.1 (man -l build/squall.1); docs/ is written by hand, but docs/files.md: $(BIN)/python gen/files_table.py, and docs/hdf5-files.md: $(BIN)/python gen/hdf5_table.py"
+	@$(BIN)/python tools/site.py
 
 install: build
 	@meson configure build -Dprefix="$(PREFIX)"

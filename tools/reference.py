@@ -37,7 +37,8 @@ def paragraphs(text):
 def command_page():
     """The manual page, section by section."""
     parts, options = ["# The command\n\nThe same as `man squall` and `squall help COMMAND`.\n"], []
-    lines = iter((ROOT / "build" / "squall.1").read_text().splitlines())
+    manual = (ROOT / "build" / "squall.1").read_text()
+    lines = iter(manual[manual.index(".SH COMMANDS") :].splitlines())
 
     def plain(line):
         return re.sub(r"\\f[BRI]", "", line).replace("\\-", "-").replace("\\e", "\\")
@@ -77,7 +78,7 @@ def python_members(cls):
     parts = []
     for name, member in vars(cls).items():
         function = member.fget if isinstance(member, property) else member
-        if not name.startswith("_") and getattr(function, "__doc__", None):
+        if inspect.isfunction(function) and function.__doc__ and not name.startswith("_"):
             parts.append(f"### `{cls.__name__}.{name}`\n")
             parts += [signature(name, function)] if inspect.isfunction(member) else []
             parts.append(paragraphs(inspect.getdoc(function)))
@@ -120,9 +121,8 @@ def c_blocks(text):
 
 def c_names(code):
     code = re.sub(r"/\*.*?\*/", "", code, flags=re.DOTALL)
-    types = re.findall(r"^(?:struct|enum) (\w+) \{|^typedef .*?(\w+);", code, re.MULTILINE)
-    functions = re.findall(r"^\S.*?\b(squall_\w+)\(", code, re.MULTILINE)
-    return [first or second for first, second in types] + functions
+    types = re.findall(r"^(?:struct|enum) \w+(?= \{)|(?<=^typedef ).*(?=;)", code, re.MULTILINE)
+    return [re.sub(r"^struct (\w+) \1$", r"\1", name) for name in types] + re.findall(r"^\S.*?\b(squall_\w+)\(", code, re.MULTILINE)
 
 
 def c_page():

@@ -14,13 +14,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SPHINX = ROOT / ".venv-docs" / "bin" / "python"
-COPIED = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "bench/RESULTS.md", "docs/zarr.svg", "docs/conf.py"]
-REFERENCE = """
-## Reference
+COPIED = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "bench/RESULTS.md"]
+COPIED += ["docs/zarr.svg", "docs/site.css", "docs/conf.py"]
+REFERENCE = """## Reference
 
 - [The command](reference/command.md)
 - [Python](reference/python.md)
 - [C](reference/c.md)
+
 """
 REDIRECT = '<!doctype html><meta http-equiv="refresh" content="0; url=docs/index.html"><a href="docs/index.html">squall</a>\n'
 
@@ -29,8 +30,8 @@ def with_navigation(index):
     """The index with a hidden table of contents for each of its sections."""
     trees = []
     for section in index.split("\n## ")[1:]:
-        pages = re.findall(r"^- \[.*?\]\((\S+)\)", section, re.MULTILINE)
-        pages = [f"/{page[3:]}" if page.startswith("../") else page for page in pages]
+        links = re.findall(r"^- \[(.*?)\]\((\S+)\)", section.replace("](../", "](/"), re.MULTILINE)
+        pages = [f"{title.replace('`', '')} <{page}>" for title, page in links]
         caption = section.splitlines()[0]
         trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""]))
     return index + "\n" + "\n".join(trees)
@@ -43,7 +44,7 @@ def assemble(source):
         # executed notebooks are pages
         target.write_text(path.read_text().replace(".ipynb)", ".md)"))
     index = source / "docs" / "index.md"
-    index.write_text(with_navigation(index.read_text() + REFERENCE))
+    index.write_text(with_navigation(index.read_text().replace("## Project", REFERENCE + "## Project")))
     (source / "docs" / "conf.py").rename(source / "conf.py")
 
 

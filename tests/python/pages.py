@@ -8,7 +8,7 @@
     <!-- file: NAME --> above a block: it is written to that file, and not executed
 
 In what is shown `...` stands for anything. All other blocks, and those that are indented, are for reading. A page that begins with
-<!-- input: archive era5 --> finds these in its folder; docs/inputs.py makes them."""
+<!-- input: archive era5 --> finds these in its folder; docs/inputs.py makes them, test_docs.py the others."""
 
 import ast
 import dataclasses
@@ -54,7 +54,7 @@ def blocks(page):
 
 def inputs(page):
     """What the page's first line says that it needs."""
-    match = re.match(r"<!-- input: ([\w ]+) -->", pathlib.Path(page).read_text())
+    match = re.match(r"<!-- input: ([\w. ]+) -->", pathlib.Path(page).read_text())
     return match[1].split() if match else []
 
 

@@ -24,6 +24,7 @@ def made_inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
     inputs.make_archive(folder / "archive")
     inputs.make_era5(folder / "era5")
+    subprocess.run([BUILD / "squall", "convert", "-q", folder / "archive", folder / "forecasts.zarr"], check=True)
     install = [ROOT / ".venv" / "bin" / "meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", folder / "installed"]
     subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
     return folder

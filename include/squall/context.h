@@ -28,6 +28,13 @@ struct squall_context_options {
 int squall_context_new(const struct squall_context_options *options, squall_context **ret, struct squall_error *err) SQUALL_CHECK;
 void squall_context_free(squall_context *ctx);
 
+/*
+ * Threads of this process that work for the library at the same time, in all calls together and callers included; 0: as many as CPUs that the
+ * process may use (affinity, the cgroup's quota), which holds at the start. Callers work at once even where they are more. It is the default
+ * of `threads` in contexts that are made from now on; a call whose context says more may use that many.
+ */
+void squall_threads_set_limit(unsigned limit);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,7 +19,7 @@ int squall_context_new(const struct squall_context_options *options, squall_cont
     if (!ctx)
         return sq_error_memory(err, sizeof *ctx);
     *ctx = (squall_context){
-        .threads = options->threads ? options->threads : sq_cpu_count(),
+        .threads = options->threads ? options->threads : sq_thread_count(),
         .memory_bytes = options->memory_bytes ? options->memory_bytes : sq_memory_limit_bytes() / 2,
         .cancelled = options->cancelled,
         .user = options->user,

@@ -1,11 +1,14 @@
 /*
  * The pool: helpers wait for calls that want hands. A call is a record on its caller's stack in a list; helpers join it while
- * it has room and tasks left, and the caller leaves only when no helper is inside. All under one mutex except the tasks.
+ * it has room and tasks left and the process has a slot free, and leave it between two tasks when callers have taken all slots. The caller
+ * leaves only when no helper is inside. All under one mutex except the tasks, and the count of threads at work.
  */
 #include "sys/pool.h"
 #include "base/memory.h"
+#include "squall/context.h"
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +21,12 @@ struct call {
     sq_task *task;
     void *user;
     size_t count, started;
+    unsigned threads;      /* that it asked for: may work although the process has fewer slots */
     unsigned seats, taken; /* threads that may work on it, and how many do or did (a seat is a worker number) */
     unsigned inside;       /* helpers at work on it now */
-    size_t failed_index;   /* lowest task that failed; count: none */
+    unsigned free_count;   /* seats whose helpers left */
+    uint8_t free_seats[HELPER_LIMIT];
+    size_t failed_index; /* lowest task that failed; count: none */
     int failed_status;
     struct squall_error failure;
 };
@@ -30,10 +36,14 @@ static struct {
     pthread_cond_t work; /* a call wants helpers */
     pthread_cond_t left; /* a helper left a call */
     struct call *calls;
-    unsigned helpers; /* threads started */
-    unsigned idle;
-    bool fork_handler_set;
+    unsigned helpers;       /* threads started */
+    atomic_uint call_count; /* in the list */
+    atomic_uint working;    /* threads with a slot: callers, and helpers inside a call */
+    atomic_uint slots;      /* 0: not yet counted */
+    atomic_uint limit;      /* squall_threads_set_limit */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local unsigned depth; /* calls that this thread is in, one within the other; of a helper at least 1 */
 
 /* The child has no helpers, and what the parent's threads held is void. */
 static void reset_in_child(void)
@@ -43,13 +53,74 @@ static void reset_in_child(void)
     pthread_cond_init(&pool.left, NULL);
     pool.calls = NULL;
     pool.helpers = 0;
-    pool.idle = 0;
+    atomic_store(&pool.call_count, 0);
+    atomic_store(&pool.working, depth > 0);
+    atomic_store(&pool.slots, 0);
 }
 
-/* Work on a call from a seat until its tasks are used up. The lock is held on entry and on return. */
+static pthread_once_t fork_handler_set = PTHREAD_ONCE_INIT;
+
+static void set_fork_handler(void)
+{
+    (void)pthread_atfork(NULL, NULL, reset_in_child);
+}
+
+unsigned sq_thread_count(void)
+{
+    unsigned limit = atomic_load(&pool.limit);
+    unsigned slots = limit ? limit : sq_cpu_count();
+    atomic_store(&pool.slots, slots);
+    return slots;
+}
+
+void squall_threads_set_limit(unsigned limit)
+{
+    atomic_store(&pool.limit, limit);
+    atomic_store(&pool.slots, 0);
+}
+
+static unsigned slot_count(void)
+{
+    unsigned slots = atomic_load(&pool.slots);
+    return slots ? slots : sq_thread_count();
+}
+
+/* A caller works at once, whatever the slots. */
+static void take_slot(void)
+{
+    if (depth++ > 0)
+        return;
+    pthread_once(&fork_handler_set, set_fork_handler);
+    atomic_fetch_add(&pool.working, 1);
+}
+
+static void give_slot_back(void)
+{
+    if (--depth > 0)
+        return;
+    unsigned before = atomic_fetch_sub(&pool.working, 1);
+    if (before > atomic_load(&pool.slots) || atomic_load(&pool.call_count) == 0)
+        return;
+    pthread_mutex_lock(&pool.lock); /* a helper that saw no slot free waits by now */
+    pthread_cond_signal(&pool.work);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static unsigned threads_allowed(const struct call *c)
+{
+    unsigned slots = slot_count();
+    return c->threads > slots ? c->threads : slots;
+}
+
+static bool has_tasks(const struct call *c)
+{
+    return c->started < c->count && c->failed_index == c->count;
+}
+
+/* Work on a call from a seat until its tasks are used up; helpers, until their slots are wanted. The lock is held on entry and on return. */
 static void work_on(struct call *c, unsigned seat)
 {
-    while (c->started < c->count && c->failed_index == c->count) {
+    while (has_tasks(c) && (seat == 0 || atomic_load(&pool.working) <= threads_allowed(c))) {
         size_t index = c->started++;
         pthread_mutex_unlock(&pool.lock);
         struct squall_error err = SQUALL_ERROR_INIT;
@@ -66,7 +137,7 @@ static void work_on(struct call *c, unsigned seat)
 static struct call *call_with_a_seat(void)
 {
     for (struct call *c = pool.calls; c; c = c->next)
-        if (c->taken < c->seats && c->started < c->count && c->failed_index == c->count)
+        if (has_tasks(c) && (c->taken < c->seats || c->free_count > 0) && atomic_load(&pool.working) < threads_allowed(c))
             return c;
     return NULL;
 }
@@ -74,18 +145,20 @@ static struct call *call_with_a_seat(void)
 static void *help(void *unused)
 {
     (void)unused;
+    depth = 1; /* what it calls within a task runs in its slot */
     pthread_mutex_lock(&pool.lock);
     for (;;) {
         struct call *c = call_with_a_seat();
         if (!c) {
-            pool.idle++;
             pthread_cond_wait(&pool.work, &pool.lock);
-            pool.idle--;
             continue;
         }
-        unsigned seat = c->taken++;
+        unsigned seat = c->free_count > 0 ? c->free_seats[--c->free_count] : c->taken++;
         c->inside++;
+        atomic_fetch_add(&pool.working, 1);
         work_on(c, seat);
+        atomic_fetch_sub(&pool.working, 1);
+        c->free_seats[c->free_count++] = (uint8_t)seat;
         c->inside--;
         pthread_cond_broadcast(&pool.left);
     }
@@ -95,8 +168,6 @@ static void *help(void *unused)
 /* Start helpers until `wanted` can be had; fewer are no failure, for the caller works itself. Lock held. */
 static void start_helpers(unsigned wanted)
 {
-    if (!pool.fork_handler_set)
-        pool.fork_handler_set = pthread_atfork(NULL, NULL, reset_in_child) == 0;
     if (wanted > HELPER_LIMIT)
         wanted = HELPER_LIMIT;
     while (pool.helpers < wanted) {
@@ -118,6 +189,7 @@ static void remove_call(struct call *c)
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
+    atomic_fetch_sub(&pool.call_count, 1);
 }
 
 static int run_alone(size_t count, sq_task *task, void *user, struct squall_error *err)
@@ -130,21 +202,25 @@ static int run_alone(size_t count, sq_task *task, void *user, struct squall_erro
     return 0;
 }
 
-int sq_parallel(unsigned threads, size_t count, sq_task *task, void *user, struct squall_error *err)
+static int run_together(unsigned threads, size_t count, sq_task *task, void *user, struct squall_error *err)
 {
-    if (threads == 0)
-        threads = sq_cpu_count();
-    if (threads > count)
-        threads = (unsigned)count;
-    if (threads <= 1)
-        return run_alone(count, task, user, err);
-
-    struct call c = {.task = task, .user = user, .count = count, .seats = threads, .taken = 1, .failed_index = count};
+    const unsigned seats = threads > count ? (unsigned)count : threads;
+    struct call c;
+    c.task = task;
+    c.user = user;
+    c.count = c.failed_index = count;
+    c.started = 0;
+    c.threads = threads;
+    c.seats = seats;
+    c.taken = 1;
+    c.inside = c.free_count = 0;
     pthread_mutex_lock(&pool.lock);
-    start_helpers(threads - 1);
+    start_helpers(seats - 1);
     c.next = pool.calls;
     pool.calls = &c;
-    for (unsigned i = 1; i < threads; i++)
+    atomic_fetch_add(&pool.call_count, 1);
+    const unsigned allowed = threads_allowed(&c), working = atomic_load(&pool.working);
+    for (unsigned i = 1; i < seats && working + i <= allowed; i++)
         pthread_cond_signal(&pool.work);
     work_on(&c, 0);
     remove_call(&c);
@@ -156,6 +232,16 @@ int sq_parallel(unsigned threads, size_t count, sq_task *task, void *user, struc
     if (err)
         *err = c.failure;
     return c.failed_status;
+}
+
+int sq_parallel(unsigned threads, size_t count, sq_task *task, void *user, struct squall_error *err)
+{
+    if (threads == 0)
+        threads = sq_thread_count();
+    take_slot();
+    int status = threads <= 1 || count <= 1 ? run_alone(count, task, user, err) : run_together(threads, count, task, user, err);
+    give_slot_back();
+    return status;
 }
 
 /* The cgroup's CPU quota, rounded up; 0 where there is none. */

@@ -215,7 +215,7 @@ static int scan_file(void *user, size_t index, unsigned worker, struct squall_er
 
 static int open_workers(struct build *b, unsigned threads, struct squall_error *err)
 {
-    unsigned wanted = threads ? threads : sq_cpu_count();
+    unsigned wanted = threads ? threads : sq_thread_count();
     if (wanted > b->path_count)
         wanted = b->path_count ? (unsigned)b->path_count : 1;
     b->workers = sq_alloc_zero(wanted, sizeof *b->workers);

@@ -29,9 +29,34 @@ void sq_py_context_drop(struct sq_py_context *shared)
     PyMem_Free(shared);
 }
 
+/* Where this process is a Dask worker, its threads are the slots. Other workers have the machine's other CPUs. */
+static int limit_to_workers(void)
+{
+    static unsigned limit;
+    PyObject *modules = PySys_GetObject("modules"), *dask = modules ? PyDict_GetItemString(modules, "distributed.worker") : NULL;
+    if (!dask)
+        return 0;
+    PyObject *settings = PyImport_ImportModule("squall._settings");
+    PyObject *found = settings ? PyObject_CallMethod(settings, "threads_of_workers", "O", dask) : NULL;
+    unsigned long threads = found ? PyLong_AsUnsignedLong(found) : 0;
+    Py_XDECREF(settings);
+    Py_XDECREF(found);
+    if (PyErr_Occurred())
+        return -1;
+    if (threads != limit) {
+        limit = (unsigned)threads;
+        squall_threads_set_limit(limit);
+        sq_py_context_drop(current); /* made under another limit */
+        current = NULL;
+    }
+    return 0;
+}
+
 struct sq_py_context *sq_py_context_take(void)
 {
     const struct sq_py_defaults *d = &sq_py_defaults;
+    if (limit_to_workers() < 0)
+        return NULL;
     if (current && current->defaults.threads == d->threads && current->defaults.memory_bytes == d->memory_bytes &&
         current->defaults.cache_folder == d->cache_folder) {
         current->users++;

@@ -44,6 +44,12 @@ def handles():
     return Handles(*_squall.handles())
 
 
+def threads_of_workers(module):
+    """How many threads the Dask workers of this process have together, 0 where none runs; module: distributed.worker."""
+    running = getattr(module, "WORKER_ANY_RUNNING", ())
+    return sum(worker.state.nthreads for worker in list(module.Worker._instances) if worker.status in running)
+
+
 _current = {"threads": None, "memory": None, "max_open_files": None, "cache_folder": None}
 _folder = None  # what of it the extension has: one object for one text
 

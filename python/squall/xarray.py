@@ -28,6 +28,7 @@ from squall._array import Array, file_identity
 from squall._errors import InvalidError, Status, UnsupportedError
 from squall._group import Group, _Tree
 from squall._group import open as open_path
+from squall._group import reopen_array
 from squall._many import open_many
 
 # keywords of the netcdf4, h5netcdf and zarr engines that mean nothing here: there are no locks, no handles to be kept, no other libraries
@@ -113,13 +114,23 @@ def _read_mesh(array, key, lines, shape):
 
 
 class ArrayOfFile(BackendArray):
-    """A squall.Array as xarray indexes it; all of its selections are pushed down."""
+    """A squall.Array as xarray indexes it; all of its selections are pushed down.
 
-    __slots__ = ("_array", "_source", "decoding", "dtype", "shape")  # xarray takes an attribute `array` for what may be evaluated
+    One that is unpickled opens its file when it is first read: Dask's scheduler unpickles graphs, and need not see the files.
+    """
+
+    # not `array`: xarray takes that for what may be evaluated
+    __slots__ = ("_opened", "_packed", "_source", "decoding", "dtype", "shape")
 
     def __init__(self, array, dtype, source=None):
-        self._array, self.dtype, self.shape, self._source = array, dtype, array.shape, source
+        self._opened, self._packed, self.dtype, self.shape, self._source = array, None, dtype, array.shape, source
         self.decoding = False
+
+    @property
+    def _array(self):
+        if self._opened is None:
+            self._opened = reopen_array(*self._packed)
+        return self._opened
 
     def __getitem__(self, key):
         parts = key.tuple
@@ -150,11 +161,18 @@ class ArrayOfFile(BackendArray):
     def __reduce__(self):
         if self._source is not None:
             return _array_of_memory, (self._source, self._array.name, self.dtype)
-        return ArrayOfFile, (self._array, self.dtype)
+        return _array_of_file, (self._packed or self._array.__reduce__()[1], self.dtype, self.shape)
 
     def __dask_tokenize__(self):
         array = self._array
         return "squall", *_identity_of(array), array.name, array._identity(), array.shape, str(self.dtype)
+
+
+def _array_of_file(packed, dtype, shape):
+    found = ArrayOfFile.__new__(ArrayOfFile)
+    found._opened, found._packed, found.dtype, found.shape, found._source = None, packed, dtype, shape, None
+    found.decoding = False
+    return found
 
 
 def _identity_of(array):

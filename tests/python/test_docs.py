@@ -43,6 +43,26 @@ def test_what_a_page_shows_happens(page, made_inputs, tmp_path):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize(
+    "block, fault",
+    [
+        ("```console\n$ echo one; echo two\none\n...\nthree\n```\n", "prints"),
+        ("```console\n$ false\n```\n", "exit code 1"),
+        ("```pycon\n>>> 1 + 1\n3\n```\n", "Got:"),
+        ("```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n", "page.md"),
+        ("```sh\nfalse\ntrue\n```\n", "a command failed"),
+        ("```python no-run\nx = = 1\n```\n", "SyntaxError"),
+        ("```sh no-run\nif true\n```\n", "syntax error"),
+        ("```sh\ntrue\n", "a block without an end"),
+    ],
+)
+def test_a_page_that_shows_what_does_not_happen_fails(block, fault, tmp_path):
+    (tmp_path / "page.md").write_text(f"# A page\n\n{block}")
+    command = [sys.executable, ROOT / "tests" / "python" / "pages.py", "page.md"]
+    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode != 0 and fault in done.stdout
+
+
 def c_texts(path):
     """The string literals of a C file, those that follow each other as one."""
     literal = r'"((?:[^"\\\n]|\\.)*)"'

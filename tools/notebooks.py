@@ -26,7 +26,7 @@ def main():
     notebook, page = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     content = nbformat.read(notebook, as_version=4)
     place = {"metadata": {"path": notebook.parent}}
-    nbclient.NotebookClient(content, timeout=120, resources=place, extra_arguments=["--log-level=ERROR"]).execute()
+    nbclient.NotebookClient(content, timeout=120, startup_timeout=120, resources=place, extra_arguments=["--log-level=ERROR"]).execute()
     page.parent.mkdir(parents=True, exist_ok=True)
     parts = []
     for number, cell in enumerate(content.cells):

@@ -170,6 +170,7 @@ static PyGetSetDef members[] = {
     {"_numpy_type", get_text, NULL, NULL, (void *)offsetof(struct squall_array_info, numpy_type)},
     {"_attributes", get_text, NULL, NULL, (void *)offsetof(struct squall_array_info, attributes)},
     {"_attribute_types", get_text, NULL, NULL, (void *)offsetof(struct squall_array_info, attribute_types)},
+    {"_enum_names", get_text, NULL, NULL, (void *)offsetof(struct squall_array_info, enum_names)},
     {"_fill_value", get_text, NULL, NULL, (void *)offsetof(struct squall_array_info, fill_value)},
     {"_dataset", get_dataset, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import json
 import struct
 
 import numpy as np
@@ -27,6 +28,20 @@ def dimension_names(arrays):
                 dim = phony[length, number]
             dims.append(dim)
         found[name] = tuple(dims)
+    return found
+
+
+def enumerations(arrays):
+    """Name of an array of an enumeration → its type as xarray's encodings have it.
+
+    Squall keeps no names of types: enumerations that are the same are called by the first array that has them, with _t behind it."""
+    found, types = {}, {}
+    for name, a in arrays.items():
+        if a._enum_names and a.dtype.kind in "iu":
+            key = a.dtype, a._enum_names
+            if key not in types:
+                types[key] = np.dtype(a.dtype, metadata={"enum": json.loads(a._enum_names), "enum_name": f"{name}_t"})
+            found[name] = types[key]
     return found
 
 

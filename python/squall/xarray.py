@@ -26,9 +26,8 @@ from xarray.core.variable import Variable
 from squall import _encoding, _squall
 from squall._array import Array, file_identity
 from squall._errors import InvalidError, Status, UnsupportedError
-from squall._group import Group, _Tree
+from squall._group import Group, _Tree, reopen_array
 from squall._group import open as open_path
-from squall._group import reopen_array
 from squall._many import open_many
 
 # keywords of the netcdf4, h5netcdf and zarr engines that mean nothing here: there are no locks, no handles to be kept, no other libraries
@@ -298,6 +297,7 @@ class _Store(AbstractDataStore):
         self._arrays = {group.basename: group} if isinstance(group, Array) else dict(group.arrays)
         self._storages = {name: json.loads(a._storage()) for name, a in self._arrays.items()}
         self._dims = _encoding.dimension_names(self._arrays)
+        self._enumerations = _encoding.enumerations(self._arrays)
 
     def get_attrs(self):
         if isinstance(self._group, Array):
@@ -317,6 +317,8 @@ class _Store(AbstractDataStore):
         if "axis" in storage:
             encoding["preferred_chunks"] = dict(zip(dims, array.shape, strict=True))
             encoding["preferred_chunks"][dims[storage["axis"]]] = together
+        if name in self._enumerations:
+            encoding["dtype"] = self._enumerations[name]
         if self._opening.source is not None:
             encoding["source"] = self._opening.source
         data = indexing.LazilyIndexedArray(self._backend(array, encoding))
@@ -334,7 +336,9 @@ class _Store(AbstractDataStore):
         elif array.type_name == "string":
             dtype = encoding["dtype"] = create_vlen_dtype(str if self._opening.decode_texts else bytes)
         found = ArrayOfFile(array, dtype, self._opening.memory)
-        if dtype.kind == "O":
+        if dtype.kind == "O" and self._opening.decode_texts and self._dims[array.basename] == (array.basename,):
+            encoding["dtype"] = str  # an index is read on opening anyway; xarray makes texts of one length of it
+        elif dtype.kind == "O":
             found.decoding = True
             self.objects.append(found)
         return found
@@ -353,6 +357,10 @@ class _Store(AbstractDataStore):
 
 
 # ---- the engine -----------------------------------------------------------------------------------------------------------------------
+
+
+def _nothing():
+    """What closing a dataset does."""
 
 
 class _Opening:
@@ -381,7 +389,7 @@ class _Opening:
     def decoded(self, group):
         store = _Store(group, self)
         found = StoreBackendEntrypoint().open_dataset(store, **self.decoders)
-        found.set_close(None)  # there is nothing to close, and the store need not pickle
+        found.set_close(_nothing)  # not the store's, which would have to pickle
         for array in store.objects:
             array.decoding = False
         return found

@@ -148,6 +148,30 @@ def test_netcdf_again_is_stored_as_before(netcdf4, tmp_path, engine):
                 assert np.array_equal(a[()], b[()]), name
 
 
+def test_enumerations_are_stored_again(tmp_path):
+    nc4 = pytest.importorskip("netCDF4")
+    names = {"clear": 0, "cloudy": 1, "missing": 255}
+    with nc4.Dataset(tmp_path / "first.nc", "w") as file:
+        kind = file.createEnumType(np.uint8, "cloud_type", names)
+        file.createDimension("x", 3)
+        for name in ("a", "b"):
+            file.createVariable(name, kind, ("x",), fill_value=255)[:] = [0, 1, 255]
+    ds = xr.open_dataset(tmp_path / "first.nc", engine="squall")
+    assert ds.a.encoding["dtype"].metadata == ds.b.encoding["dtype"].metadata == {"enum": names, "enum_name": "a_t"}
+    for engine in ("netcdf4", "h5netcdf"):
+        again = tmp_path / f"{engine}.nc"
+        ds.to_netcdf(again, engine=engine)
+        with nc4.Dataset(again) as file:
+            assert file["b"].datatype.enum_dict == names and file["b"][:].tolist() == [0, 1, None]
+
+
+def test_texts_of_an_index_are_of_one_length(tmp_path):
+    xr.Dataset({"names": ("x", ["a", "bc"])}, {"x": ["foo", "bär"]}).to_netcdf(tmp_path / "a.nc", engine="netcdf4")
+    found, expected = (xr.open_dataset(tmp_path / "a.nc", engine=engine) for engine in ("squall", "netcdf4"))
+    assert found.x.dtype == expected.x.dtype == "U3" and found.x.encoding["dtype"] == expected.x.encoding["dtype"]
+    xr.testing.assert_identical(found, expected)
+
+
 # ---- what is read when -----------------------------------------------------------------------------------------------------------------
 
 
@@ -340,6 +364,16 @@ def test_many_files_are_chunked_by_whole_files(tmp_path):
     ds = xr.open_dataset(str(tmp_path / "*.nc"), engine="squall", chunks={})
     assert ds.a.chunks == ((4, 4, 2), (512,), (512,)) and ds.a.encoding["preferred_chunks"]["time"] == (4, 4, 2)
     assert float(ds.a.mean().compute()) == 2.0
+
+
+def test_what_open_mfdataset_opens_can_be_closed(tmp_path):
+    for i in range(3):
+        xr.Dataset({"a": ("t", [1.0 * i])}, {"t": [i]}).to_netcdf(tmp_path / f"{i}.nc", engine="netcdf4")
+    with xr.open_mfdataset(str(tmp_path / "*.nc"), engine="squall") as ds:
+        assert ds.a.sum() == 3
+    with xr.open_dataset(tmp_path / "0.nc", engine="squall") as ds:
+        assert ds.a[0] == 0
+    assert ds.a.values.tolist() == [0]  # nothing was closed
 
 
 def test_a_folder_of_files_is_refused_with_the_pattern(netcdf4):

@@ -87,7 +87,9 @@ static int open_good(struct squall_convert_plan *plan, const char **good, uint32
     for (size_t i = 0; i < count && status != SQUALL_ECANCELLED && status != SQUALL_ENOMEM; i++) {
         char *fault = fault_of(plan, plan->sources.paths[i]);
         if (fault) {
-            SQ_TRY(sq_input_add(plan, (struct sq_input){.file = (uint32_t)i, .what = fault, .is_bad = true}, err));
+            int added = sq_input_add_damage(plan, (uint32_t)i, fault, err);
+            sq_free(fault);
+            SQ_TRY(added);
             continue;
         }
         good[left] = plan->sources.paths[i];
@@ -105,6 +107,7 @@ static int find_spans(struct squall_convert_plan *plan, const uint32_t *numbers,
     struct sq_array_sources *a = &plan->arrays;
     const char *dim = sq_many_dimension(a->dataset), *asked = plan->settings.append_dim;
     uint64_t at = 0;
+    a->first_file = numbers[0];
     if (dim && asked && strcmp(dim, asked) != 0)
         return sq_error(err, SQUALL_EINVAL, "--append-dim %s: the files follow each other along %s, and so does the store grow", asked,
                         dim);

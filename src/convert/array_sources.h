@@ -14,6 +14,7 @@ struct sq_array_sources {
     struct sq_array_span *spans;
     bool chunks_unseen; /* a Zarr store is among them, whose chunks may change while its identity does not */
     size_t span_count;
+    uint32_t first_file; /* that was opened, of those that can be */
 };
 
 /*

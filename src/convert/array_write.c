@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "convert/report.h"
 #include "convert/write.h"
+#include "cube/array_damage.h"
 #include "engine/joined_array.h"
 #include "engine/scatter.h"
 #include "sys/pool.h"
@@ -83,11 +84,6 @@ static int read_indices(const struct batch *b, const struct box *box, uint64_t i
                              err);
 }
 
-static bool is_damage(int status)
-{
-    return status == SQUALL_ECORRUPT || status == SQUALL_EUNSUPPORTED;
-}
-
 /* The place of this array and init time in the cube: it says which file it comes from. */
 static const struct sq_cube_place *place_of(const struct batch *b, size_t array, uint64_t init)
 {
@@ -109,11 +105,7 @@ static int note_damage(const struct batch *b, const struct box *box, uint64_t i,
     if (*slab == SQ_SLAB_BAD || !place)
         return 0;
     *slab = SQ_SLAB_BAD;
-    struct sq_input input = {.file = sq_plan_file_of(plan, place->field), .is_bad = true, .what = sq_strdup(message)};
-    SQ_TRY(sq_input_add(plan, input, err));
-    sq_plan_say(plan, SQUALL_CONVERT_WARNING, "%s: %s", sq_plan_file_path(plan, input.file),
-                plan->inputs.items[plan->inputs.count - 1].what);
-    return 0;
+    return sq_input_add_damage(plan, sq_plan_file_of(plan, place->field), message, err);
 }
 
 /* A run of neighbouring indices of the source; one by one where something in it is damaged. */
@@ -121,12 +113,12 @@ static int read_run(struct batch *b, const struct box *box, uint64_t i, uint64_t
 {
     struct squall_error failure = SQUALL_ERROR_INIT;
     int status = read_indices(b, box, i, count, &failure);
-    if (is_damage(status) && count > 1) {
+    if (sq_array_is_damage(status) && count > 1) {
         for (uint64_t k = 0; k < count && !b->failure; k++)
             SQ_TRY(read_run(b, box, i + k, 1, err));
         return 0;
     }
-    if (is_damage(status)) {
+    if (sq_array_is_damage(status)) {
         fill_index(b, box, i);
         return note_damage(b, box, i, failure.message, err);
     }

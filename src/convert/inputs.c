@@ -5,6 +5,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/plan.h"
+#include "cube/array_damage.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,28 @@ int sq_input_add(struct squall_convert_plan *plan, struct sq_input input, struct
     return 0;
 }
 
+/* Where nobody listens the report tells it. */
+static void say(struct squall_convert_plan *plan, struct sq_input *input)
+{
+    const bool warn = !input->known || plan->settings.strict;
+    input->said = plan->events.message && warn;
+    sq_plan_say(plan, warn ? SQUALL_CONVERT_WARNING : SQUALL_CONVERT_NOTE, "%s: %s", sq_plan_file_path(plan, input->file), input->what);
+}
+
+int sq_input_add_damage(struct squall_convert_plan *plan, uint32_t file, const char *message, struct squall_error *err)
+{
+    struct sq_input input = {.file = file, .is_bad = true, .what = sq_array_damage_text(sq_plan_file_path(plan, file), message)};
+    for (size_t i = 0; input.what && i < plan->inputs.count; i++)
+        if (plan->inputs.items[i].file == file &&
+            !strcmp(plan->inputs.items[i].what, input.what)) { /* met at another index, or twice read */
+            sq_free(input.what);
+            return 0;
+        }
+    SQ_TRY(sq_input_add(plan, input, err));
+    say(plan, &plan->inputs.items[plan->inputs.count - 1]);
+    return 0;
+}
+
 void sq_input_list_done(struct sq_input_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -57,6 +80,11 @@ static bool counts_as_input(enum sq_cube_reason reason)
     return reason != SQ_CUBE_IDENTICAL_DUPLICATE && reason != SQ_CUBE_NOT_SELECTED;
 }
 
+static const char *text_of(const struct sq_cube_ignored *ignored)
+{
+    return ignored->what ? ignored->what : sq_cube_reason_text(ignored->reason);
+}
+
 static int by_file_and_reason(const void *a, const void *b, void *user)
 {
     const struct sq_cube_ignored *x = a, *y = b;
@@ -66,6 +94,9 @@ static int by_file_and_reason(const void *a, const void *b, void *user)
         return file_x < file_y ? -1 : 1;
     if (x->reason != y->reason)
         return x->reason < y->reason ? -1 : 1;
+    const int order = strcmp(text_of(x), text_of(y));
+    if (order)
+        return order;
     return (x->field > y->field) - (x->field < y->field);
 }
 
@@ -84,12 +115,20 @@ int sq_plan_ignored(struct squall_convert_plan *plan, struct squall_error *err)
     for (size_t i = 0; i < count;) {
         uint32_t file = sq_plan_file_of(plan, sorted[i].field);
         size_t end = i;
-        while (end < count && sorted[end].reason == sorted[i].reason && sq_plan_file_of(plan, sorted[end].field) == file)
+        while (end < count && sorted[end].reason == sorted[i].reason && sq_plan_file_of(plan, sorted[end].field) == file &&
+               !strcmp(text_of(&sorted[end]), text_of(&sorted[i])))
             end++;
-        struct sq_input input = {.file = file, .what = sq_strdup(sq_cube_reason_text(sorted[i].reason)), .field_count = end - i};
+        struct sq_input input = {.file = file, .what = sq_strdup(text_of(&sorted[i])), .field_count = end - i};
         SQ_TRY(sq_input_add(plan, input, err));
         i = end;
     }
+    return 0;
+}
+
+int sq_plan_array_damage(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    for (size_t i = 0; i < plan->cube.damage_count; i++)
+        SQ_TRY(sq_input_add_damage(plan, plan->cube.damage[i].file, plan->cube.damage[i].what, err));
     return 0;
 }
 

@@ -90,7 +90,7 @@ static int scan(struct squall_convert_plan *plan, struct squall_error *err)
         sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%zu arrays in %zu files", plan->arrays.dataset->array_count, plan->sources.count);
     else
         SQ_TRY(scan_fields(plan, err));
-    for (size_t i = 0; i < plan->inputs.count; i++) {
+    for (size_t i = 0; i < plan->inputs.count && !plan->arrays.dataset; i++) {
         const struct sq_input *input = &plan->inputs.items[i];
         sq_plan_say(plan, input->known ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, "%s: %s", sq_plan_file_path(plan, input->file),
                     input->what);
@@ -133,6 +133,8 @@ static int assemble_arrays(struct squall_convert_plan *plan, struct squall_error
         .paths = (const char *const *)plan->sources.paths,
         .spans = a->spans,
         .span_count = a->span_count,
+        .first_file = a->first_file,
+        .strict = s->strict,
         .append_dim = dim ? dim : s->append_dim,
         .select = s->select,
         .select_count = s->select_count,
@@ -181,6 +183,9 @@ static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
     SQ_TRY(sq_plan_ignored(plan, err));
     for (size_t i = damage; i < plan->inputs.count; i++)
         news = news || !plan->inputs.items[i].known;
+    for (size_t i = damage; i < plan->inputs.count && plan->cube.of_arrays; i++) /* by the warnings that follow */
+        plan->inputs.items[i].said = plan->events.message && (news || begins);
+    SQ_TRY(sq_plan_array_damage(plan, err));
     for (size_t i = 0; i < plan->cube.warning_count; i++)
         sq_plan_say(plan, news || begins ? SQUALL_CONVERT_WARNING : SQUALL_CONVERT_NOTE, "%s", plan->cube.warnings[i]);
     for (size_t i = 0; i < plan->cube.note_count; i++)

@@ -43,6 +43,7 @@ struct sq_input {
     uint64_t field_count; /* that are ignored for it; 0: damage */
     bool is_bad;          /* damage, as opposed to a field left out */
     bool known;           /* the records tell of it */
+    bool said;            /* the user was warned of it when it was found */
 };
 
 struct sq_input_list {
@@ -90,9 +91,12 @@ bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *
 
 /* inputs.c: the damage that the scan met; the fields that the cube left out. */
 int sq_plan_damage(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+int sq_plan_array_damage(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 int sq_plan_ignored(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 /* input.what is taken, whatever comes of it (NULL: out of memory); whether it is known is found here. */
 int sq_input_add(struct squall_convert_plan *plan, struct sq_input input, struct squall_error *err) SQUALL_CHECK;
+/* The same, of arrays; message: of a read that failed. The user is told at once. */
+int sq_input_add_damage(struct squall_convert_plan *plan, uint32_t file, const char *message, struct squall_error *err) SQUALL_CHECK;
 void sq_input_list_done(struct sq_input_list *list);
 /* The source files, whatever they hold. */
 size_t sq_plan_file_count(const struct squall_convert_plan *plan);
@@ -111,8 +115,8 @@ uint64_t sq_plan_table_bytes(const struct squall_convert_plan *plan);
 /* memory.c: how much the plan needs. Whether that is more than the context allows: squall_convert_plan_check. */
 int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 
-/* prepare.c: publish layout.json, coordinates, flags and metadata. */
-int sq_plan_prepare(const struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+/* prepare.c: publish layout.json, coordinates, flags and metadata. Of arrays what cannot be read is an input of its own, and told of in the schema. */
+int sq_plan_prepare(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 
 /* Tell the user. */
 __attribute__((format(printf, 3, 4), nonnull(3))) void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kind,

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "convert/flags.h"
 #include "convert/plan.h"
+#include "cube/array_damage.h"
 #include "engine/variable.h"
 #include "squall/version.h"
 #include "store/zarr_writer.h"
@@ -158,30 +159,57 @@ static int root_attributes(const struct squall_convert_plan *plan, struct sq_jso
     return 0;
 }
 
+/* Nothing of it is there that an earlier run may have left, and the schema says so. */
+static int leave_coordinate(struct squall_convert_plan *plan, struct sq_cube_coordinate *c, const char *message, struct squall_error *err)
+{
+    const char *path = sq_plan_file_path(plan, c->file);
+    SQ_CLEANUP_FREE char *why = sq_array_damage_text(path, message);
+    SQ_CLEANUP_FREE char *chunks = sq_format("%s/%s/c", plan->target, c->name);
+    if (!why || !chunks)
+        return sq_error_memory(err, strlen(message));
+    if (plan->settings.strict)
+        return sq_error(err, SQUALL_ECORRUPT, "%s: %s", path, why);
+    SQ_TRY(sq_tree_remove(chunks, err));
+    c->failed = sq_arena_strdup(plan->cube.arena, why);
+    if (!c->failed)
+        return sq_error_memory(err, strlen(why));
+    return sq_input_add_damage(plan, c->file, message, err);
+}
+
 /* Those that are not in memory are read one at a time. */
-static int write_coordinate(const struct squall_convert_plan *plan, const struct sq_store_array *array, const struct sq_cube_coordinate *c,
+static int write_coordinate(struct squall_convert_plan *plan, const struct sq_store_array *array, struct sq_cube_coordinate *c,
                             struct squall_error *err)
 {
+    struct squall_error failure = SQUALL_ERROR_INIT;
     uint64_t count = 1;
     if (c->values)
         return sq_store_write_array(plan->target, array, c->values, err);
-    if (!c->source)
-        return 0; /* as the store has it */
     for (unsigned d = 0; d < c->rank; d++)
         count *= c->shape[d];
     const struct squall_selection all = squall_selection_all(c->source);
     SQ_CLEANUP_FREE void *values = sq_alloc((size_t)count + 1, squall_type_size(c->type));
     if (!values)
         return sq_error_memory(err, count * squall_type_size(c->type));
-    SQ_TRY(squall_array_read(c->source, &all, values, NULL, err));
-    int status = sq_store_write_array(plan->target, array, values, err);
+    int status = squall_array_read(c->source, &all, values, NULL, &failure);
+    if (sq_array_is_damage(status))
+        return leave_coordinate(plan, c, failure.message, err);
+    if (status)
+        return sq_error(err, status, "%s", failure.message);
+    status = sq_store_write_array(plan->target, array, values, err);
     sq_variable_free_packed(c->type, count, values);
     return status;
 }
 
-int sq_plan_prepare(const struct squall_convert_plan *plan, struct squall_error *err)
+static int publish_state(const struct squall_convert_plan *plan, const struct sq_json *schema, struct squall_error *err)
 {
-    const struct sq_cube *cube = &plan->cube;
+    return sq_store_state_write(plan->state.records_folder, plan->layout.description, plan->layout.id, schema, &plan->cube,
+                                plan->layout.init_chunk, err);
+}
+
+/* The schema tells of coordinates that could not be read from before they are touched until they are whole. */
+int sq_plan_prepare(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    struct sq_cube *cube = &plan->cube;
     __attribute__((cleanup(metadata_done))) struct metadata m = {0};
     const uint64_t init_shape[1] = {cube->init_count};
     struct sq_json *made = NULL;
@@ -194,9 +222,15 @@ int sq_plan_prepare(const struct squall_convert_plan *plan, struct squall_error 
     else
         SQ_TRY(sq_cube_schema(cube, &made, err));
     SQ_CLEANUP_JSON struct sq_json *schema = made;
-    SQ_TRY(sq_store_state_write(plan->state.records_folder, plan->layout.description, plan->layout.id, schema, cube,
-                                plan->layout.init_chunk, err));
-    for (size_t i = 0; i < cube->coordinate_count; i++)
-        SQ_TRY(write_coordinate(plan, &m.small[i].array, &cube->coordinates[i], err));
+    SQ_TRY(publish_state(plan, schema, err));
+    for (size_t i = 0; i < cube->coordinate_count; i++) {
+        struct sq_cube_coordinate *c = &cube->coordinates[i];
+        if (c->values || c->source) /* else it is as the store has it */
+            SQ_TRY(write_coordinate(plan, &m.small[i].array, c, err));
+        if (cube->of_arrays)
+            SQ_TRY(sq_schema_set_failed(schema, c->name, c->failed, c->failed_places, err));
+    }
+    if (cube->of_arrays)
+        SQ_TRY(publish_state(plan, schema, err));
     return sq_store_publish_metadata(plan->target, attributes, m.all, m.count, err);
 }

@@ -101,16 +101,20 @@ void sq_report_unit_name(const struct squall_convert_plan *plan, uint64_t unit, 
 
 static void input_lines(const struct squall_convert_plan *plan, bool bad, const char *title, struct sq_text *out)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < plan->inputs.count; i++)
-        count += plan->inputs.items[i].is_bad == bad;
+    size_t count = 0, said = 0;
+    for (size_t i = 0; i < plan->inputs.count; i++) {
+        count += plan->inputs.items[i].is_bad == bad && !plan->inputs.items[i].said;
+        said += plan->inputs.items[i].is_bad == bad && plan->inputs.items[i].said;
+    }
+    if (said > 0)
+        sq_text_printf(out, "%s: %zu, named in the warnings\n", title, said);
     if (count == 0)
         return;
-    sq_text_printf(out, "%s\n", title);
+    sq_text_printf(out, "%s%s:\n", title, said ? ", others" : "");
     size_t shown = 0;
     for (size_t i = 0; i < plan->inputs.count && shown < LINES_OF_EACH; i++) {
         const struct sq_input *input = &plan->inputs.items[i];
-        if (input->is_bad != bad)
+        if (input->is_bad != bad || input->said)
             continue;
         sq_text_printf(out, "  %s: %s", sq_plan_file_path(plan, input->file), input->what);
         if (!bad) {
@@ -127,6 +131,6 @@ static void input_lines(const struct squall_convert_plan *plan, bool bad, const 
 
 void sq_report_input_lines(const struct squall_convert_plan *plan, struct sq_text *out)
 {
-    input_lines(plan, true, "could not be read:", out);
-    input_lines(plan, false, "ignored:", out);
+    input_lines(plan, true, "could not be read", out);
+    input_lines(plan, false, "ignored", out);
 }

@@ -261,6 +261,24 @@ static void left_lines(const struct status *s, struct sq_text *out)
     }
 }
 
+/* Variables that are written whole, and could not be read. */
+static int failed_line(void *user, const char *name, const struct sq_json *v, struct squall_error *err)
+{
+    struct sq_text *out = user;
+    const char *places = sq_json_string(sq_json_get(v, "places")), *why = sq_json_string(sq_json_get(v, "why"));
+    (void)err;
+    sq_text_add(out, "not read: ");
+    sq_text_add_visible(out, name);
+    if (places) {
+        sq_text_add(out, ", places ");
+        sq_text_add_visible(out, places);
+    }
+    sq_text_add(out, ": ");
+    sq_text_add_visible(out, why ? why : "");
+    sq_text_add(out, "\n");
+    return 0;
+}
+
 static int write_text(const struct status *s, struct sq_text *out, struct squall_error *err)
 {
     char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
@@ -285,6 +303,7 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
         sq_text_printf(out, "%s%c %s: %llu", i ? "   " : "", STATES[i].mark, STATES[i].name, (unsigned long long)s->totals[i]);
     sq_text_add(out, "\n");
     left_lines(s, out);
+    SQ_TRY(sq_json_each(sq_json_get(s->state.schema, "failed"), failed_line, out, err));
     if (records->input_count)
         sq_text_add(out, "bad or ignored inputs so far:\n");
     for (size_t i = 0; i < records->input_count; i++) {
@@ -350,6 +369,7 @@ static int set_lists(const struct status *s, struct sq_json *report)
 static int write_json(const struct status *s, char **ret, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    const struct sq_json *failed = sq_json_get(s->state.schema, "failed");
     int status = v ? sq_json_set_string(v, "store", s->store) : SQUALL_ENOMEM;
     for (size_t i = 0; i < RUN_STATE_COUNT && !status; i++)
         status = sq_json_set(v, STATES[i].name, sq_json_new_uint(s->totals[i]));
@@ -357,6 +377,7 @@ static int write_json(const struct status *s, char **ret, struct squall_error *e
         sq_json_set_int(v, "cadence_seconds", s->state.init_step_s) ||
         sq_json_set(v, "in_use", s->in_use ? sq_json_new_string(s->in_use) : sq_json_new_null()) ||
         sq_json_set(v, "command", s->command.length ? sq_json_new_string(sq_text_string(&s->command)) : sq_json_new_null()) ||
+        sq_json_set(v, "not_read", failed ? sq_json_share(failed) : sq_json_new_object()) ||
         sq_json_set(v, "runs_left_out", sq_json_new_uint(unlisted(s))) || set_lists(s, v))
         return sq_error_memory(err, sizeof(void *));
     return sq_json_for_caller(v, ret, err);

@@ -12,6 +12,7 @@
 #include "convert/layout.h"
 #include "convert/store_state.h"
 #include "convert/summary.h"
+#include "cube/array_damage.h"
 #include "engine/array.h"
 #include "engine/variable.h"
 #include "store/zarr_writer.h"
@@ -107,6 +108,7 @@ struct recorded {
     struct verify *v;
     struct sq_layout_array *arrays; /* name, rank, shape, chunks, grid, chunks_per_unit, leaves_fill; slabs_per_init: no less than that */
     size_t array_count;
+    const struct sq_json *schema;
     uint64_t init_chunk;
     bool of_arrays;
     struct expected *chunks;
@@ -464,6 +466,17 @@ static bool is_flag(const char *name)
     return !strcmp(name, SQ_FLAG_EXISTS) || !strcmp(name, SQ_FLAG_COUNT);
 }
 
+/* What the schema says could not be read when it was to be written. */
+static int add_failed(void *user, const char *name, const struct sq_json *v, struct squall_error *err)
+{
+    struct recorded *r = user;
+    const char *places = sq_json_string(sq_json_get(v, "places")), *why = sq_json_string(sq_json_get(v, "why"));
+    return add_finding(r->v, &r->v->bad, SIZE_MAX,
+                       sq_format("%s: %s%s%s could not be read from the sources: %s", r->v->store, name, places ? ", places " : "",
+                                 places ? places : "", why ? why : ""),
+                       err);
+}
+
 /* The coordinates, which are written anew by every run, decode and are all there; the flags are check_flags' business. */
 static int check_coordinates(struct recorded *r, const squall_dataset *ds, struct squall_error *err)
 {
@@ -473,7 +486,8 @@ static int check_coordinates(struct recorded *r, const squall_dataset *ds, struc
     for (size_t i = 0; i < squall_dataset_info(ds).array_count; i++) {
         squall_array *a = squall_dataset_array_at(ds, i);
         const char *name = squall_array_info(a).name;
-        if (array_named(r, name) || is_flag(name))
+        const bool left = sq_schema_failed(r->schema, name) && !sq_schema_failed_places(r->schema, name); /* add_failed tells */
+        if (array_named(r, name) || is_flag(name) || left)
             continue;
         SQ_TRY(decode_array(v, a, true, order, &chunks, err));
         order += chunks + 1;
@@ -509,7 +523,8 @@ static int check_rest(squall_context *ctx, struct recorded *r, struct squall_err
 
 static int by_records(squall_context *ctx, struct verify *v, const struct sq_store_state *state, struct squall_error *err)
 {
-    __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v, .init_chunk = state->init_chunk, .of_arrays = state->of_arrays};
+    __attribute__((cleanup(recorded_done))) struct recorded r = {
+        .v = v, .schema = state->schema, .init_chunk = state->init_chunk, .of_arrays = state->of_arrays};
     const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
     r.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *r.arrays);
     r.pieces = sq_alloc_zero(v->ctx->threads, sizeof *r.pieces);
@@ -523,6 +538,7 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
     SQ_TRY(sq_parallel(v->ctx->threads, r.chunk_count, check_chunk, &r, err));
     v->at_the_rest = true;
     SQ_TRY(check_flags(v, state, err));
+    SQ_TRY(sq_json_each(sq_json_get(state->schema, "failed"), add_failed, &r, err));
     if (state->complete)
         return check_rest(ctx, &r, err);
     if (state->records.unit_count == 0) /* a run was stopped before readers could see anything */
@@ -593,7 +609,10 @@ static int write_report(struct verify *v, bool recorded, char **ret_text, char *
     }
     sq_text_add(&text, "\n");
     if (recorded && v->bad.total)
-        sq_text_add(&text, "to mend it: remove the files that are named, then give the command that squall status tells\n");
+        sq_text_add(
+            &text,
+            "to mend it: remove the files of the store that are named, mend the sources that could not be read, then give the command that "
+            "squall status tells\n");
     char *copy = sq_text_for_caller(&text);
     if (!copy)
         return sq_error_memory(err, text.length);

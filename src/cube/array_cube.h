@@ -20,6 +20,8 @@ struct sq_array_cube_options {
     const char *const *paths;          /* of the source files */
     const struct sq_array_span *spans; /* in the dataset's order, one behind the other from 0 on */
     size_t span_count;
+    uint32_t first_file;       /* from which comes what is taken from one file: arrays without the append dimension, attributes */
+    bool strict;               /* what is written whole and cannot be read is an error */
     const char *append_dim;    /* NULL: an unlimited one, or else the first of the largest variable */
     const char *const *select; /* each "name=t2m|d2m": variables along the append dimension that are taken; none: all */
     size_t select_count;

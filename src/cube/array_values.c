@@ -27,11 +27,12 @@ struct sq_array_form sq_array_form_of(const struct squall_array *a)
     return f;
 }
 
-static bool count_elements(const struct squall_array *a, unsigned rank, uint64_t *ret)
+/* Of so many indices of the first dimension. */
+static bool count_elements(const struct squall_array *a, uint64_t indices, unsigned rank, uint64_t *ret)
 {
     *ret = 1;
     for (unsigned d = 0; d < rank; d++)
-        if (!sq_mul_u64(*ret, a->info.shape[d], ret))
+        if (!sq_mul_u64(*ret, d ? a->info.shape[d] : indices, ret))
             return false;
     return *ret <= SIZE_MAX / 64;
 }
@@ -68,23 +69,26 @@ static int join_letters(const char *letters, uint64_t each, uint64_t count, stru
     return 0;
 }
 
-static int read_all(struct squall_array *a, void *dst, struct squall_error *err)
-{
-    const struct squall_selection all = squall_selection_all(a);
-    return squall_array_read(a, &all, dst, NULL, err);
-}
-
 int sq_array_values_read(struct squall_array *a, struct sq_arena *arena, void **ret, struct squall_error *err)
 {
+    return sq_array_values_read_part(a, 0, a->info.rank ? a->info.shape[0] : 1, arena, ret, err);
+}
+
+int sq_array_values_read_part(struct squall_array *a, uint64_t first, uint64_t indices, struct sq_arena *arena, void **ret,
+                              struct squall_error *err)
+{
     const struct sq_array_form form = sq_array_form_of(a);
+    struct squall_selection selection = squall_selection_all(a);
     uint64_t count, whole;
-    if (!count_elements(a, form.rank, &count) || !count_elements(a, a->info.rank, &whole))
+    selection.start[0] = first;
+    selection.count[0] = indices;
+    if (!count_elements(a, indices, form.rank, &count) || !count_elements(a, indices, a->info.rank, &whole))
         return sq_error_memory(err, SIZE_MAX);
     SQ_CLEANUP_FREE void *values = sq_alloc((size_t)count + 1, form.element_bytes);
     SQ_CLEANUP_FREE void *letters = form.letters ? sq_alloc((size_t)whole + 1, a->info.element_bytes) : NULL;
     if (!values || (form.letters && !letters))
         return sq_error_memory(err, count * form.element_bytes);
-    SQ_TRY(read_all(a, form.letters ? letters : values, err));
+    SQ_TRY(squall_array_read(a, &selection, form.letters ? letters : values, NULL, err));
     if (form.letters)
         SQ_TRY(join_letters(letters, form.letters, count, arena, values, err));
     else if (sq_type_is_variable(form.type))
@@ -102,7 +106,7 @@ int sq_array_values_same(struct squall_array *a, struct squall_array *b, uint64_
     uint64_t count = 0;
     *ret = true;
     int status = arena ? 0 : sq_error_memory(err, sizeof form);
-    const bool small = count_elements(a, form.rank, &count) && count <= limit_bytes / form.element_bytes;
+    const bool small = count_elements(a, form.rank ? a->info.shape[0] : 1, form.rank, &count) && count <= limit_bytes / form.element_bytes;
     if (!status && small)
         status = sq_array_values_read(a, arena, &mine, err);
     if (!status && small)

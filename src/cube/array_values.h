@@ -17,6 +17,9 @@ struct sq_array_form sq_array_form_of(const struct squall_array *a);
 
 /* All of it, in C order. What texts point at is the arena's. *ret: sq_free. */
 int sq_array_values_read(struct squall_array *a, struct sq_arena *arena, void **ret, struct squall_error *err) SQUALL_CHECK;
+/* So many indices of its first dimension. */
+int sq_array_values_read_part(struct squall_array *a, uint64_t first, uint64_t count, struct sq_arena *arena, void **ret,
+                              struct squall_error *err) SQUALL_CHECK;
 /* Do two of one form hold the same? Larger ones than limit_bytes are taken to. */
 int sq_array_values_same(struct squall_array *a, struct squall_array *b, uint64_t limit_bytes, bool *ret,
                          struct squall_error *err) SQUALL_CHECK;

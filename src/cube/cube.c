@@ -60,6 +60,7 @@ void sq_cube_done(struct sq_cube *cube)
     sq_free(cube->coordinates);
     sq_free(cube->places);
     sq_free(cube->ignored);
+    sq_free(cube->damage);
     sq_free(cube->notes);
     sq_free(cube->warnings);
     sq_free(cube->init_times_s);

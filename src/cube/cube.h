@@ -32,6 +32,13 @@ enum { SQ_INIT_COUNT_LIMIT = 20000000 }; /* beyond it one stray date lies decade
 struct sq_cube_ignored {
     size_t field; /* row of the index; of arrays: of the source files */
     enum sq_cube_reason reason;
+    const char *what; /* of arrays: in full, the arena's; NULL: sq_cube_reason_text */
+};
+
+/* Of arrays: a part of what is written whole, and not unit by unit, could not be read. */
+struct sq_cube_damage {
+    uint32_t file; /* of the source files */
+    const char *what;
 };
 
 enum sq_cube_dim { SQ_DIM_INIT_TIME, SQ_DIM_STEP, SQ_DIM_NUMBER, SQ_DIM_LEVEL, SQ_DIM_Y, SQ_DIM_X, SQ_DIM_STACK, SQ_DIM_OTHER };
@@ -75,6 +82,9 @@ struct sq_cube_coordinate {
     void *
         values; /* C order, as squall_array_read gives them; what texts point at is the arena's. NULL: they are read from source; or, where that is NULL, as the store has them */
     struct squall_array *source;
+    uint32_t file; /* source's: of the source files */
+    /* Of arrays, once it is written: why it could not be read, and at which places ("4-7"; NULL: all of it). NULL: it could. The arena's. */
+    const char *failed, *failed_places;
     struct sq_json *attributes;
     struct sq_json *fill_value; /* as Zarr v3 spells it; NULL: the type's own */
     bool along_init;            /* its first dimension is the append dimension, so it grows with the store */
@@ -93,6 +103,8 @@ struct sq_cube {
     size_t place_count;
     struct sq_cube_ignored *ignored;
     size_t ignored_count;
+    struct sq_cube_damage *damage;
+    size_t damage_count;
     struct sq_cube_coordinate *coordinates; /* in the order in which they are to be listed */
     size_t coordinate_count;
     struct sq_cube_grid *grids;

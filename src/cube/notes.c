@@ -289,7 +289,7 @@ int sq_cube_account(struct sq_builder *b, struct squall_error *err)
     for (size_t i = 0; i < b->index->field_count; i++) {
         if (b->fate[i] <= SQ_FATE_PLACED)
             continue;
-        cube->ignored[cube->ignored_count++] = (struct sq_cube_ignored){i, reason_of(b->fate[i])};
+        cube->ignored[cube->ignored_count++] = (struct sq_cube_ignored){i, reason_of(b->fate[i]), NULL};
         SQ_TRY(add_out(b, (uint32_t)i, &table, &outs, &capacity, err));
     }
     return tell(b, outs, table.count, err);

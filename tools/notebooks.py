@@ -26,15 +26,19 @@ def main():
     notebook, page = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     content = nbformat.read(notebook, as_version=4)
     place = {"metadata": {"path": notebook.parent}}
-    nbclient.NotebookClient(content, timeout=120, startup_timeout=120, resources=place, extra_arguments=["--log-level=ERROR"]).execute()
+    quiet = ["--log-level=ERROR"]
+    client = nbclient.NotebookClient(
+        content, timeout=120, startup_timeout=120, resources=place, extra_arguments=quiet, coalesce_streams=True
+    )
+    client.execute()
     page.parent.mkdir(parents=True, exist_ok=True)
     parts = []
     for number, cell in enumerate(content.cells):
         if cell.cell_type == "markdown":
             parts.append(cell.source)
         else:
-            commands = cell.source.startswith("!")
-            parts.append(f"```{'sh' if commands else 'python'}\n{cell.source.replace('!', '') if commands else cell.source}\n```")
+            shell, _, commands = cell.source.partition("%%sh\n")
+            parts.append(f"```sh\n{commands}\n```" if commands and not shell else f"```python\n{cell.source}\n```")
             for output in cell.outputs:
                 parts += output_parts(output, page, number)
     page.write_text("\n\n".join(parts) + "\n")

@@ -28,7 +28,8 @@ def test_notebooks_draw_and_print(site):
     pictures = sorted(path.name for path in (site / "_images").glob("*.png"))
     assert len(pictures) == 4
     page = words(site / "docs" / "notebooks" / "archive-to-map.html")
-    assert "forecasts.zarr: 4 units written" in page and "forecasts.zarr: nothing new" in page
+    assert "0 done before forecasts.zarr: nothing new, 4 done before forecasts.zarr: 4 init times" in page
+    assert "\x1b" not in page
 
 
 def test_the_reference_has_every_command_function_and_header(site):

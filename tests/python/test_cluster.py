@@ -137,6 +137,27 @@ def test_the_mean_of_an_ensemble_is_what_numpy_has(client, tmp_path):
     np.testing.assert_array_equal(ds.v.max("member").compute().values[0], members.max(0))
 
 
+def rewrite(ds, part, path):
+    import h5py
+
+    with h5py.File(path, "w") as f:
+        for i in range(part.start, part.stop, 5):
+            f[str(i)] = ds.v[i : i + 5].values
+    return path
+
+
+# xarray #793: NetCDF is read while HDF5 is written. (to_netcdf beside threads that read: test_public_issues.py. On a cluster xarray's own
+# lock of the file that it writes stalls for half a minute at times, whatever the data come from.)
+def test_workers_read_while_they_write(client, files, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    ds, parts = opened(files), [slice(i, i + 30) for i in range(0, 300, 30)]
+    tasks = [client.submit(rewrite, ds, part, tmp_path / f"{part.start:03d}.h5", pure=False) for part in parts]
+    for part, path in zip(parts, client.gather(tasks), strict=True):
+        with h5py.File(path) as f:
+            for i in range(part.start, part.stop, 5):
+                np.testing.assert_array_equal(f[str(i)][...], whole(300)[i : i + 5])
+
+
 def test_datasets_travel_to_workers_and_are_read_there(client, files, monkeypatch):
     monkeypatch.chdir(files.parent)  # where workers are not
     ds = opened(files.name)

@@ -259,7 +259,9 @@ static int make_array(const struct sq_settings *s, const struct sq_cube *cube, s
     }
     SQ_TRY(take_fill(v, a, err));
     SQ_TRY(count_up(a, err));
-    SQ_TRY(sq_codec_chain_parse(s->codec, a->type, a->chunk_bytes, &a->codecs, err));
+    int status = sq_codec_chain_parse(s->codec, a->type, a->chunk_bytes, &a->codecs, err);
+    if (status)
+        return status == SQUALL_EINVAL ? sq_error_within(err, status, "--codec") : status;
     size_t limit = sq_codec_chain_limit_bytes(a->codecs);
     if (a->chunk_bytes <= limit)
         return 0;

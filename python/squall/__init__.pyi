@@ -1,7 +1,8 @@
 """What users of the package see; the docstrings are with the code."""
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from datetime import timedelta
 from os import PathLike
 from types import EllipsisType, TracebackType
 from typing import Any, Literal, NamedTuple, Self, TextIO, TypedDict, TypeVar, Unpack, overload
@@ -188,6 +189,57 @@ def create_many(
     unlimited_dims: Iterable[str] | None = None,
     overwrite: bool = False,
 ) -> ManyFiles: ...
+
+class Progress(NamedTuple):
+    units_done: int
+    units: int
+    bytes_in: int
+    bytes_out: int
+    seconds: float
+
+_ProgressOption = bool | Callable[[Progress], object] | None
+
+class Report(Mapping[str, Any]):
+    text: str
+    exit_code: int
+    seconds: float
+    meaning: str
+    @property
+    def ok(self) -> bool: ...
+    def __getattr__(self, name: str) -> Any: ...  # the mapping's values
+    def __getitem__(self, key: str) -> Any: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+
+_Term = str | float | Sequence[str | float]
+
+def convert(
+    sources: _Path | Iterable[_Path],
+    dest: _Path,
+    *,
+    client: None = None,
+    progress: _ProgressOption = True,
+    chunks: Mapping[str, int | Literal["all"]] | str | None = None,
+    dtype: DTypeLike | Mapping[str | None, DTypeLike] | None = None,
+    on_overflow: Literal["error", "inf", "clip"] | None = None,
+    codec: list[dict[str, Any]] | dict[str, Any] | str | None = None,
+    select: Mapping[str, _Term] | str | Sequence[Mapping[str, _Term] | str] | None = None,
+    rename: Mapping[str, str] | str | Sequence[str] | None = None,
+    coarsen: Mapping[str, int] | str | None = None,
+    every: timedelta | np.timedelta64 | str | None = None,
+    stack: Literal["variable"] | None = None,
+    stack_name: str | None = None,
+    append_dim: str | None = None,
+    concat_dim: str | None = None,
+    drift: Literal["error", "warn", "first"] | None = None,
+    dry_run: bool = False,
+    overwrite: bool = False,
+    strict: bool = False,
+    threads: int | None = None,
+    memory: int | str | None = None,
+) -> Report: ...
+def status(dest: _Path) -> Report: ...
+def verify(dest: _Path, *, progress: _ProgressOption = True, threads: int | None = None, memory: int | str | None = None) -> Report: ...
 
 class _Handles(NamedTuple):
     open: int

@@ -163,8 +163,7 @@ static PyObject *get_names(PyObject *self, void *unused)
     return names;
 }
 
-/* None for NULL */
-static PyObject *text_of(const char *text)
+PyObject *sq_py_text(const char *text)
 {
     if (!text)
         Py_RETURN_NONE;
@@ -179,8 +178,8 @@ static PyObject *get_groups(PyObject *self, void *unused)
     PyObject *groups = PyDict_New();
     for (size_t i = 0; groups && i < count; i++) {
         struct squall_group_info info = squall_dataset_group(ds, i);
-        PyObject *name = text_of(info.name);
-        PyObject *attributes = Py_BuildValue("(NN)", text_of(info.attributes), text_of(info.attribute_types));
+        PyObject *name = sq_py_text(info.name);
+        PyObject *attributes = Py_BuildValue("(NN)", sq_py_text(info.attributes), sq_py_text(info.attribute_types));
         if (!name || !attributes || PyDict_SetItem(groups, name, attributes) < 0)
             Py_CLEAR(groups);
         Py_XDECREF(name);
@@ -214,7 +213,7 @@ static PyObject *get_attributes(PyObject *self, void *unused)
 {
     (void)unused;
     const struct squall_dataset_info info = squall_dataset_info(((struct sq_py_dataset *)self)->dataset);
-    return Py_BuildValue("(NN)", text_of(info.attributes), text_of(info.attribute_types));
+    return Py_BuildValue("(NN)", sq_py_text(info.attributes), sq_py_text(info.attribute_types));
 }
 
 static PyObject *get_path(PyObject *self, void *unused)

@@ -29,8 +29,7 @@ void sq_py_context_drop(struct sq_py_context *shared)
     PyMem_Free(shared);
 }
 
-/* Where this process is a Dask worker, its threads are the slots. Other workers have the machine's other CPUs. */
-static int limit_to_workers(void)
+int sq_py_limit_to_workers(void)
 {
     static unsigned limit;
     PyObject *modules = PySys_GetObject("modules"), *dask = modules ? PyDict_GetItemString(modules, "distributed.worker") : NULL;
@@ -55,7 +54,7 @@ static int limit_to_workers(void)
 struct sq_py_context *sq_py_context_take(void)
 {
     const struct sq_py_defaults *d = &sq_py_defaults;
-    if (limit_to_workers() < 0)
+    if (sq_py_limit_to_workers() < 0)
         return NULL;
     if (current && current->defaults.threads == d->threads && current->defaults.memory_bytes == d->memory_bytes &&
         current->defaults.cache_folder == d->cache_folder) {

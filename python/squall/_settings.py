@@ -22,6 +22,12 @@ def _bytes(memory):
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
+def _threads(threads):
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or not 0 < threads < 1 << 16):
+        raise ValueError(f"threads={threads!r}: a number from 1 on, or None")
+    return threads
+
+
 class Handles(NamedTuple):
     """The files that this process holds open; see squall.handles."""
 
@@ -83,9 +89,7 @@ def set_options(*, threads=..., memory=..., max_open_files=..., cache_folder=...
     """
     wanted = dict(_current)
     if threads is not ...:
-        if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or not 0 < threads < 1 << 16):
-            raise ValueError(f"threads={threads!r}: a number from 1 on, or None")
-        wanted["threads"] = threads
+        wanted["threads"] = _threads(threads)
     if memory is not ...:
         if memory is not None and _bytes(memory) == 0:
             raise ValueError("memory=0: nothing can be done with no memory")

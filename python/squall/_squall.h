@@ -64,7 +64,7 @@ struct sq_py_array {
 };
 
 extern unsigned sq_py_process; /* another one in a child than in its parent */
-extern PyType_Spec sq_py_dataset_spec, sq_py_array_spec, sq_py_memory_spec;
+extern PyType_Spec sq_py_dataset_spec, sq_py_array_spec, sq_py_memory_spec, sq_py_work_spec;
 extern PyTypeObject *sq_py_dataset_type, *sq_py_memory_type;
 
 /* With nothing open yet; NULL with the exception set. */
@@ -75,12 +75,18 @@ struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path);
 /* Of the settings that hold now; NULL with the exception set. sq_py_context_drop. */
 struct sq_py_context *sq_py_context_take(void);
 void sq_py_context_drop(struct sq_py_context *shared); /* NULL is accepted */
+/* Where this process is a Dask worker, its threads are the slots. Other workers have the machine's other CPUs. 0, or -1 with the exception set. */
+int sq_py_limit_to_workers(void);
 squall_context *sq_py_context_of(const struct sq_py_context *shared);
 /* A numpy array, uninitialised, of size_bytes; a large one lies in the context's memory. */
 PyObject *sq_py_result_new(struct sq_py_context *shared, PyObject *shape, PyObject *dtype, size_t size_bytes);
 
-/* ---- errors: these set the exception and return NULL ------------------------------------------------------------------------------- */
+/* ---- errors and texts ---------------------------------------------------------------------------------------------------------------- */
+
+/* Sets the exception and returns NULL. */
 PyObject *sq_py_raise(const struct squall_error *err, PyObject *path);
+/* str, of any bytes; None for NULL. NULL with the exception set. */
+PyObject *sq_py_text(const char *text);
 
 /* ---- work without the GIL ---------------------------------------------------------------------------------------------------------- */
 

@@ -89,6 +89,39 @@ class Array:
     def _fill(self) -> bytes | None: ...
     def _storage(self) -> str: ...  # squall_array_storage
 
+# one conversion, status or check; it works on the thread that calls, any other may ask and cancel
+class Work:
+    def __new__(cls) -> Self: ...
+    # options in the command's words; 0: the default limit. Returns JSON, text, and why a plan cannot be carried out
+    def convert(
+        self,
+        sources: tuple[bytes, ...],
+        destination: bytes,
+        select: tuple[bytes, ...],
+        rename: tuple[bytes, ...],
+        threads: int,
+        memory_bytes: int,
+        dry_run: bool,
+        overwrite: bool,
+        strict: bool,
+        *,
+        chunks: str | None = None,
+        dtype: str | None = None,
+        on_overflow: str | None = None,
+        codec: str | None = None,
+        coarsen: str | None = None,
+        every: str | None = None,
+        stack: str | None = None,
+        stack_name: str | None = None,
+        append_dim: str | None = None,
+        concat_dim: str | None = None,
+        drift: str | None = None,
+    ) -> tuple[str, str, str | None]: ...
+    def status(self, store: bytes, /) -> tuple[str, str, int]: ...  # JSON, text, files that are not finished
+    def verify(self, store: bytes, threads: int, memory_bytes: int, /) -> tuple[str, str, int, int]: ...  # JSON, text, bad, unchecked
+    def progress(self) -> tuple[int, int, int, int]: ...
+    def cancel(self) -> None: ...
+
 # an array in a folder, described by zarr.json or .zarray as text; writable
 def dataset_from_document(folder: str, version: int, document: bytes, write_empty_chunks: bool, /) -> Dataset: ...
 

@@ -210,7 +210,8 @@ def test_the_stub_tells_what_there_is():
         assert {m for m in members if not hasattr(getattr(squall, name), m)} == set()
         inherited = {"get", "items", "keys", "values", "update", "clear", "pop", "popitem", "setdefault"}
         assert {m for m in found if m[0] != "_"} - members - inherited == set()
-    for name in ("open", "open_array", "create_array", "create_group", "handles", "set_options", "show_versions"):
+    names = ("open", "open_array", "create_array", "create_group", "convert", "status", "verify", "handles", "set_options", "show_versions")
+    for name in names:
         arguments = told[name].args
         wanted = {a.arg for a in arguments.args + arguments.kwonlyargs}
         if arguments.kwarg:  # **how: Unpack[_Options]

@@ -266,7 +266,7 @@ static PyObject *get_storage(PyObject *self, PyObject *unused)
 
 static PyMethodDef methods[] = {
     {"_read_into", read_into, METH_VARARGS, NULL},
-    {"_read_boxes", sq_py_read_boxes, METH_O, NULL},
+    {"_read_boxes", sq_py_read_boxes, METH_VARARGS, NULL},
     {"_parse", parse, METH_O, NULL},
     {"_update", sq_py_update, METH_VARARGS, NULL},
     {"_resize", sq_py_resize, METH_O, NULL},

@@ -275,31 +275,48 @@ int sq_py_read_into(struct sq_py_array *a, const struct sq_py_box *box, PyObject
 /* ---- many boxes -------------------------------------------------------------------------------------------------------------------- */
 
 struct many {
-    struct sq_py_array *array;
-    struct sq_py_box *boxes;
-    Py_buffer *views; /* of the results */
+    struct sq_py_array *self; /* of the dataset that all lie in */
+    struct one {
+        struct sq_py_array *array;
+        struct sq_py_box box;
+        Py_buffer view; /* of the result */
+    } * items;
     Py_ssize_t count, open;
 };
 
 static int read_one(void *user, size_t index, unsigned worker, struct squall_error *err)
 {
-    const struct many *m = user;
+    const struct one *one = &((const struct many *)user)->items[index];
     (void)worker;
-    return m->views[index].len ? read_place(m->array, &m->boxes[index], m->views[index].buf, NULL, err) : 0;
+    return one->view.len ? read_place(one->array, &one->box, one->view.buf, NULL, err) : 0;
+}
+
+/* The array that the i-th key is of: self where no arrays are told; NULL with the exception set. */
+static struct sq_py_array *array_at(const struct many *m, PyObject *arrays, Py_ssize_t i)
+{
+    PyObject *found = arrays == Py_None ? (PyObject *)m->self : PyList_GetItem(arrays, i);
+    if (!found || Py_TYPE(found) != Py_TYPE((PyObject *)m->self) || ((struct sq_py_array *)found)->owner != m->self->owner ||
+        sq_py_holds_objects((struct sq_py_array *)found)) {
+        PyErr_SetString(PyExc_TypeError, "arrays of one dataset are wanted that hold no objects, as many as keys");
+        return NULL;
+    }
+    return (struct sq_py_array *)found;
 }
 
 /* A result for each key, not yet read. */
-static PyObject *open_results(struct many *m, PyObject *keys)
+static PyObject *open_results(struct many *m, PyObject *keys, PyObject *arrays)
 {
     PyObject *results = PyList_New(m->count);
     for (Py_ssize_t i = 0; results && i < m->count; i++) {
-        const struct squall_array_info *info = &m->array->info;
+        struct one *one = &m->items[i];
         PyObject *result = NULL;
-        if (sq_py_box_parse(PyList_GetItem(keys, i), info->rank, info->shape, &m->boxes[i]) == SQ_PY_KEY_BASIC)
-            result = result_for(m->array, &m->boxes[i]);
+        one->array = array_at(m, arrays, i);
+        if (one->array &&
+            sq_py_box_parse(PyList_GetItem(keys, i), one->array->info.rank, one->array->info.shape, &one->box) == SQ_PY_KEY_BASIC)
+            result = result_for(one->array, &one->box);
         else if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "basic keys are wanted");
-        if (!result || PyList_SetItem(results, i, result) < 0 || PyObject_GetBuffer(result, &m->views[i], PyBUF_WRITABLE) < 0)
+        if (!result || PyList_SetItem(results, i, result) < 0 || PyObject_GetBuffer(result, &one->view, PyBUF_WRITABLE) < 0)
             Py_CLEAR(results);
         else
             m->open++;
@@ -307,36 +324,37 @@ static PyObject *open_results(struct many *m, PyObject *keys)
     return results;
 }
 
-static PyObject *read_many(struct many *m, PyObject *keys)
+static PyObject *read_many(struct many *m, PyObject *keys, PyObject *arrays)
 {
-    PyObject *results = open_results(m, keys);
+    PyObject *results = open_results(m, keys, arrays);
     if (results) {
         struct squall_error err = SQUALL_ERROR_INIT;
         struct sq_py_work work;
-        sq_py_work_begin(&work, m->array->owner, SQ_PY_SHARED);
-        int status = sq_parallel(m->array->owner->context->threads, (size_t)m->count, read_one, m, &err);
+        sq_py_work_begin(&work, m->self->owner, SQ_PY_SHARED);
+        int status = sq_parallel(m->self->owner->context->threads, (size_t)m->count, read_one, m, &err);
         sq_py_work_end(&work);
         if (status)
-            sq_py_raise(&err, m->array->owner->path);
+            sq_py_raise(&err, m->self->owner->path);
         if (PyErr_Occurred())
             Py_CLEAR(results);
     }
     while (m->open > 0)
-        PyBuffer_Release(&m->views[--m->open]);
+        PyBuffer_Release(&m->items[--m->open].view);
     return results;
 }
 
-/* _read_boxes(keys) → a list of arrays, each what a[key] gives; side by side. Not of objects. */
-PyObject *sq_py_read_boxes(PyObject *self, PyObject *keys)
+/* _read_boxes(keys, arrays) → a list of arrays, each what array[key] gives; side by side. arrays: of one dataset, or None: all are self. */
+PyObject *sq_py_read_boxes(PyObject *self, PyObject *args)
 {
-    struct many m = {.array = (struct sq_py_array *)self};
-    if (!PyList_Check(keys) || sq_py_holds_objects(m.array))
-        return PyErr_Format(PyExc_TypeError, "a list of keys is wanted, of an array that holds no objects");
+    struct many m = {.self = (struct sq_py_array *)self};
+    PyObject *keys, *arrays = Py_None;
+    if (!PyArg_ParseTuple(args, "O!|O", &PyList_Type, &keys, &arrays))
+        return NULL;
+    if (arrays != Py_None && (!PyList_Check(arrays) || PyList_Size(arrays) != PyList_Size(keys)))
+        return PyErr_Format(PyExc_TypeError, "arrays is a list of as many as keys, or None");
     m.count = PyList_Size(keys);
-    m.boxes = PyMem_Malloc((size_t)(m.count + 1) * sizeof *m.boxes);
-    m.views = PyMem_Malloc((size_t)(m.count + 1) * sizeof *m.views);
-    PyObject *results = m.boxes && m.views ? read_many(&m, keys) : PyErr_NoMemory();
-    PyMem_Free(m.boxes);
-    PyMem_Free(m.views);
+    m.items = PyMem_Malloc((size_t)(m.count + 1) * sizeof *m.items);
+    PyObject *results = m.items ? read_many(&m, keys, arrays) : PyErr_NoMemory();
+    PyMem_Free(m.items);
     return results;
 }

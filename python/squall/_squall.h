@@ -129,7 +129,7 @@ enum sq_py_key sq_py_box_parse(PyObject *key, unsigned rank, const uint64_t *sha
 PyObject *sq_py_read_new(struct sq_py_array *a, const struct sq_py_box *box);
 /* Into a buffer of the box's result shape; out's type was checked by the caller. 0, or -1 with the exception set. */
 int sq_py_read_into(struct sq_py_array *a, const struct sq_py_box *box, PyObject *out);
-PyObject *sq_py_read_boxes(PyObject *self, PyObject *keys); /* see _squall.pyi */
+PyObject *sq_py_read_boxes(PyObject *self, PyObject *args); /* see _squall.pyi */
 bool sq_py_holds_objects(const struct sq_py_array *a);      /* texts or bytes of variable length */
 PyObject *sq_py_shape(const struct sq_py_box *box);         /* of the result, a tuple */
 

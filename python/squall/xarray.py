@@ -10,6 +10,7 @@ unpickled.
 """
 
 import asyncio
+import contextlib
 import glob
 import json
 import os
@@ -152,7 +153,7 @@ class ArrayOfFile(BackendArray):
         return values
 
     async def async_getitem(self, key):
-        return await asyncio.to_thread(self.__getitem__, key)
+        return await _Turn.of(asyncio.get_running_loop()).read(self, key)
 
     def __deepcopy__(self, memo):
         return self
@@ -171,6 +172,65 @@ def _array_of_file(packed, dtype, shape):
     found = ArrayOfFile.__new__(ArrayOfFile)
     found._opened, found._packed, found.dtype, found.shape, found._source = None, packed, dtype, shape, None
     found.decoding = False
+    return found
+
+
+class _Turn:
+    """The reads that coroutines ask for in one turn of an event loop: another thread does them together, side by side."""
+
+    _open: dict = {}  # event loop → its turn
+
+    def __init__(self, loop):
+        self._loop, self._asked = loop, []
+
+    @classmethod
+    def of(cls, loop):
+        if loop not in cls._open:
+            cls._open[loop] = cls(loop)
+            loop.call_soon(cls._open[loop]._begin)
+        return cls._open[loop]
+
+    async def read(self, backend, key):
+        answer = self._loop.create_future()
+        self._asked.append((backend, key, answer))
+        return await answer
+
+    def _begin(self):
+        del self._open[self._loop]
+        self._loop.run_in_executor(None, _read_together, [(backend, key) for backend, key, _ in self._asked]).add_done_callback(self._end)
+
+    def _end(self, done):
+        for i, (_, _, answer) in enumerate(self._asked):
+            if answer.done():
+                continue  # whoever asked has been cancelled
+            if done.cancelled():
+                answer.cancel()
+            elif isinstance(value := done.exception() or done.result()[i], BaseException):
+                answer.set_exception(value)
+            else:
+                answer.set_result(value)
+
+
+def _read_together(asked):
+    """What each (ArrayOfFile, key) is, or the exception that it raises."""
+    found, boxes = [None] * len(asked), {}
+    for i, (backend, key) in enumerate(asked):
+        try:
+            if isinstance(key, indexing.BasicIndexer) and not backend.dtype.hasobject and backend.dtype.kind != "T":
+                boxes.setdefault(id(backend._array._dataset), []).append(i)
+        except Exception as error:
+            found[i] = error
+    for group in boxes.values():
+        arrays = [asked[i][0]._array for i in group]
+        with contextlib.suppress(Exception):  # below each one raises its own
+            for i, values in zip(group, arrays[0]._read_boxes([asked[i][1].tuple for i in group], arrays), strict=True):
+                found[i] = values
+    for i, (backend, key) in enumerate(asked):
+        if found[i] is None:
+            try:
+                found[i] = backend[key]
+            except Exception as error:
+                found[i] = error
     return found
 
 

@@ -12,6 +12,7 @@ import pytest
 xr = pytest.importorskip("xarray")
 h5py = pytest.importorskip("h5py")
 import squall  # noqa: E402
+import squall.xarray as squall_xarray  # noqa: E402
 from squall.xarray import ArrayOfFile  # noqa: E402
 from xarray.core import indexing  # noqa: E402
 
@@ -309,6 +310,34 @@ def test_load_async_reads_the_same(netcdf4):
         return await xr.open_dataset(netcdf4, engine="squall").load_async()
 
     xr.testing.assert_identical(asyncio.run(load()), expected)
+
+
+def test_what_one_turn_of_the_loop_asks_for_is_read_together(netcdf4, monkeypatch):
+    calls, together = [], squall_xarray._read_together
+    monkeypatch.setattr(squall_xarray, "_read_together", lambda asked: calls.append(len(asked)) or together(asked))
+    expected = xr.open_dataset(netcdf4, engine="squall").load()
+
+    async def load():
+        first, second = (xr.open_dataset(netcdf4, engine="squall") for _ in range(2))
+        points = {"y": xr.DataArray([1, 19], dims="p"), "x": xr.DataArray([0, 29], dims="p")}
+        return await asyncio.gather(first.load_async(), second.t.isel(points).load_async(), second.t.isel(time=-1, y=[3, 1]).load_async())
+
+    whole, points, rows = asyncio.run(load())
+    xr.testing.assert_identical(whole, expected)
+    xr.testing.assert_identical(points, expected.t.isel(y=xr.DataArray([1, 19], dims="p"), x=xr.DataArray([0, 29], dims="p")))
+    xr.testing.assert_identical(rows, expected.t.isel(time=-1, y=[3, 1]))
+    assert len(calls) == 1 and calls[0] >= 5
+
+
+def test_of_reads_in_one_turn_only_what_is_damaged_fails(damaged):
+    ds = xr.open_dataset(damaged, engine="squall")
+
+    async def load():
+        return await asyncio.gather(ds.a.load_async(), ds.a[:10].load_async(), ds.texts.load_async(), return_exceptions=True)
+
+    damaged_part, good, damaged_texts = asyncio.run(load())
+    assert isinstance(damaged_part, squall.Error) and isinstance(damaged_texts, squall.Error)
+    assert good.values[-1, -1] == 999
 
 
 def test_lazy_variables_compute_as_loaded_ones(netcdf4):

@@ -111,20 +111,38 @@ def set_options(*, threads=..., memory=..., max_open_files=..., cache_folder=...
 set_options()
 
 
-def show_versions(file=None):
-    """Print what a report of a fault should tell: versions of squall, Python and the packages it works with, the system, the CPUs."""
+# what squall works with, and what others compare it with
+_PACKAGES = "numpy zarr numcodecs xarray dask distributed pandas cftime netCDF4 h5netcdf h5py cfgrib eccodes tqdm ml_dtypes torch".split()
+
+
+def _installed(package):
     from importlib import metadata
 
-    lines = [
-        ("squall", _squall.version()),
-        ("squall library", os.path.dirname(_squall.__file__)),
-        ("python", sys.version.split()[0] + " " + platform.python_implementation()),
-        ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
-        ("CPUs", str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())),
-    ]
-    for package in ("numpy", "zarr", "numcodecs", "xarray", "dask", "ml_dtypes", "torch"):
-        try:
-            lines.append((package, metadata.version(package)))
-        except metadata.PackageNotFoundError:
-            lines.append((package, "not installed"))
-    print("\n".join(f"{name + ':':<16}{value}" for name, value in lines), file=file or sys.stdout)
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def show_versions(file=None):
+    """Print what a report of a fault should tell: versions of squall, Python and the packages it works with, the system, the limits.
+
+    file    where to; None: sys.stdout
+    """
+    from importlib import metadata
+
+    engine = metadata.entry_points(group="xarray.backends", name="squall")
+    limits = ", ".join(f"{name} {'default' if value is None else value}" for name, value in _current.items() if name != "cache_folder")
+    lines = {
+        "squall": _squall.version(),
+        "squall library": os.path.dirname(_squall.__file__),
+        "xarray's engine": "squall is registered" if engine else "squall is not registered: it was not installed, only put on the path",
+        "python": f"{sys.version.split()[0]} {platform.python_implementation()}",
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}, {' '.join(platform.libc_ver())}",
+        "CPUs": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "limits": limits,
+        "open files": f"{handles().open} of at most {handles().limit}",
+        "cache folder": os.fsdecode(_folder) if _folder else "none",
+    }
+    lines |= {package: _installed(package) for package in _PACKAGES}
+    print("\n".join(f"{name + ':':<17}{value}" for name, value in lines.items()), file=file or sys.stdout)

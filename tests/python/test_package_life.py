@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import gc
+import importlib.metadata
 import io
 import multiprocessing
 import os
@@ -313,3 +314,6 @@ def test_versions_are_shown():
     squall.show_versions(text)
     found = dict(line.split(":", 1) for line in text.getvalue().splitlines())
     assert found["squall"].strip() == squall.__version__ and found["numpy"].strip() == np.__version__
+    assert found["xarray's engine"].strip() == "squall is registered" and found["tqdm"].strip() == importlib.metadata.version("tqdm")
+    assert found["limits"].strip() == "threads default, memory default, max_open_files default"
+    assert found["open files"].strip().endswith(f" {squall.handles().limit}") and found["cache folder"].strip() == "none"

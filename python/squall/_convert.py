@@ -10,7 +10,7 @@ from squall._convert_options import in_python, in_words
 from squall._errors import Error, Status
 from squall._many import _names
 from squall._progress import Progress, listener
-from squall._report import Report
+from squall._report import Report, printable
 from squall._settings import _bytes, _threads
 
 LOOK_S = 0.1  # between looks at how far the work is
@@ -146,7 +146,7 @@ def convert(
     report = Report(document, text, 0, seconds)
     if report.news:
         report = Report(document, text, 3, seconds)
-        _tell_losses(report, os.fspath(dest), strict)
+        _tell_losses(report, os.fsdecode(dest), strict)
     return report
 
 
@@ -154,7 +154,7 @@ def _tell_losses(report, dest, strict):
     losses = [f"{one['file']}: {one['what']}" for one in (*report.bad, *report.ignored)] + [
         f"{one['unit']}: {one['why']}" for one in report.failed
     ]
-    message = f"{dest}: {len(losses)} inputs or units are missing or ignored, the first of them {losses[0]}"
+    message = printable(f"{dest}: {len(losses)} inputs or units are missing or ignored, the first of them {losses[0]}")
     if strict:
         error = Error(f"{message} (the error's .report lists all)", Status.ECORRUPT, dest)
         error.report = report

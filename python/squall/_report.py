@@ -12,6 +12,11 @@ _MEANINGS = {
 }
 
 
+def printable(text):
+    """Names of files may hold bytes that are no UTF-8: they can be printed, too."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 class Report(Mapping):
     """A mapping with what the command prints with --json; its keys are attributes, too: report.bad is report["bad"].
 
@@ -24,7 +29,7 @@ class Report(Mapping):
 
     def __init__(self, document, text, exit_code=0, seconds=0.0, meaning=None):
         self._values = json.loads(document)
-        self.text, self.exit_code, self.seconds = text, exit_code, seconds
+        self.text, self.exit_code, self.seconds = printable(text), exit_code, seconds
         self.meaning = meaning or _MEANINGS[exit_code]
 
     @property
@@ -65,4 +70,4 @@ class Report(Mapping):
 
 def _cells(item):
     values = item.values() if isinstance(item, dict) else [item]
-    return "".join(f'<td style="text-align: left">{html.escape(str(value))}</td>' for value in values)
+    return "".join(f'<td style="text-align: left">{html.escape(printable(str(value)))}</td>' for value in values)

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,6 +181,17 @@ def test_losses_are_in_the_report_and_warned_of_once(squall_command, damaged, tm
     with warnings.catch_warnings():  # they are known by now
         warnings.simplefilter("error")
         assert quiet(damaged, tmp_path / "a.zarr").ok
+
+
+def test_names_that_are_no_utf8_are_shown(grib, tmp_path):
+    folder = shutil.copytree(grib, tmp_path / "in")
+    odd = os.path.join(os.fsencode(folder), b"caf\xe9.grib2")
+    with open(odd, "wb") as file:
+        file.write(b"no GRIB")
+    with pytest.warns(UserWarning, match=r"caf\\udce9\.grib2"):
+        report = quiet(os.fsencode(folder), os.fsencode(tmp_path / "a.zarr"))
+    assert os.fsencode(report.bad[0]["file"]) == odd
+    assert r"caf\udce9.grib2" in report.text and (repr(report) + report._repr_html_()).encode()
 
 
 def test_strict_raises_when_all_that_is_good_is_written(squall_command, damaged, tmp_path):
@@ -386,7 +398,20 @@ def test_other_threads_and_event_loops_go_on_meanwhile(many_runs, tmp_path):
     assert all(report.units["skipped"] == 300 for report in asyncio.run(notebook()))
 
 
-def test_a_second_conversion_into_a_store_is_refused_and_forks_convert(grib, tmp_path):
+def test_a_second_conversion_into_a_store_is_refused(many_runs, tmp_path):
+    refused = []
+
+    def again(numbers):
+        if not refused:
+            with pytest.raises(squall.Error, match=f"in use by process {os.getpid()} on this host") as caught:
+                quiet(many_runs, tmp_path / "a.zarr")
+            refused.append(caught.value.status)
+
+    report = squall.convert(many_runs, tmp_path / "a.zarr", progress=again, threads=1)
+    assert refused == [squall.Status.EREFUSED] and report.units["done"] == 300
+
+
+def test_a_forked_child_converts(grib, tmp_path):
     quiet(grib, tmp_path / "a.zarr")
     child = os.fork()
     if child == 0:
@@ -397,3 +422,37 @@ def test_a_second_conversion_into_a_store_is_refused_and_forks_convert(grib, tmp
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
     assert files(tmp_path / "a.zarr") == files(tmp_path / "b.zarr")
+
+
+PEAK = """
+import pathlib, re, sys, squall
+
+def peak():
+    return 1024 * int(re.search("VmHWM: *([0-9]+)", pathlib.Path("/proc/self/status").read_text().replace(chr(9), " "))[1])
+
+before = peak()
+squall.convert(sys.argv[1], sys.argv[2], progress=False, chunks={"time": 8, "y": -1, "x": -1}, memory="110M")
+print(peak() - before)
+"""
+
+
+def test_memory_is_kept_to(tmp_path):
+    values = np.random.default_rng(0).standard_normal((64, 512, 512)).astype("f4")  # 64 MiB, a chunk of the store has 8
+    squall.create_array(tmp_path / "in.zarr", "t2m", data=values, dims=("time", "y", "x"), chunks=(1, 512, 512))
+
+    assert quiet(tmp_path / "in.zarr", tmp_path / "a.zarr", dry_run=True, memory="110M").memory_budget_bytes == 110 << 20
+    command = [sys.executable, "-c", PEAK, tmp_path / "in.zarr", tmp_path / "a.zarr"]
+    assert int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout) < 110 << 20
+    assert (squall.open_array(tmp_path / "a.zarr/t2m")[...] == values).all()
+
+
+def test_a_notebook_shows_bar_and_report(grib, tmp_path):
+    import nbclient
+    import nbformat
+
+    cell = nbformat.v4.new_code_cell(f"import squall\nsquall.convert({str(grib)!r}, {str(tmp_path / 'a.zarr')!r})")
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    nbclient.NotebookClient(notebook, timeout=120).execute()
+    bar = "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stderr")
+    (report,) = (output.data for output in cell.outputs if output.output_type == "execute_result")
+    assert "3/3" in bar and "3 units written" in report["text/html"] and "all done" in report["text/plain"]

@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 
+import h5py
 import numpy as np
 import pytest
 import small_archive as archive
@@ -142,6 +143,18 @@ def test_sources_are_paths_patterns_and_lists_of_both(grib, days, tmp_path, monk
     with pytest.raises(ValueError, match="sources"):
         quiet([], tmp_path / "n.zarr")
     assert not (tmp_path / "n.zarr").exists()
+
+
+def test_every_kind_of_source_is_taken(squall_command, grib, days, tmp_path):
+    with xr.open_dataset(days / "day0.nc", engine="netcdf4") as ds:
+        ds.to_netcdf(tmp_path / "classic.nc", format="NETCDF3_64BIT", engine="netcdf4")
+    with h5py.File(tmp_path / "plain.h5", "w") as file:
+        file["t"] = np.arange(24.0).reshape(4, 6)
+    squall.create_array(tmp_path / "cube.zarr", "t2m", data=np.ones((4, 6), "f4"), dims=("time", "x"), zarr_format=2)
+    for source in (next(grib.glob("*.grib2")), days / "day0.nc", tmp_path / "classic.nc", tmp_path / "plain.h5", tmp_path / "cube.zarr"):
+        squall_command("convert", source, tmp_path / f"{source.name}.a")
+        quiet(source, tmp_path / f"{source.name}.b")
+        assert files(tmp_path / f"{source.name}.a") == files(tmp_path / f"{source.name}.b")
 
 
 def test_the_report_is_the_commands_json(squall_command, grib, tmp_path):

@@ -24,6 +24,7 @@ from squall._progress import Progress
 from squall._report import Report
 from squall._settings import handles, set_options, show_versions
 from squall._squall import version as _version
+from squall._store import store
 
 __version__ = _version()
 __all__ = [
@@ -48,5 +49,6 @@ __all__ = [
     "set_options",
     "show_versions",
     "status",
+    "store",
     "verify",
 ]

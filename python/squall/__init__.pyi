@@ -50,6 +50,18 @@ class _ArrayOptions(TypedDict, total=False):
     zarr_format: Literal[2, 3] | None
     overwrite: bool
 
+class _StoreOptions(TypedDict, total=False):
+    mode: Literal["w", "w-", "a", "a-", "r+"] | None
+    group: str | None
+    encoding: Mapping[str, Mapping[str, Any]] | None
+    region: Mapping[str, slice | Literal["auto"]] | Literal["auto"] | None
+    append_dim: str | None
+    consolidated: bool | None
+    safe_chunks: bool
+    align_chunks: bool
+    zarr_format: Literal[2, 3] | None
+    write_empty_chunks: bool | None
+
 class Status(enum.IntEnum):
     EIO = -1
     ENOMEM = -2
@@ -156,6 +168,11 @@ def open_many(
     order: Literal["coordinates", "given"] = "coordinates",
     drift: Literal["error", "warn", "first"] = "error",
 ) -> Group: ...
+
+@overload
+def store(ds: Any, dest: str | PathLike[str], *, compute: Literal[True] = True, **how: Unpack[_StoreOptions]) -> None: ...
+@overload
+def store(ds: Any, dest: str | PathLike[str], *, compute: bool, **how: Unpack[_StoreOptions]) -> Any: ...  # False: a dask Delayed
 
 class ManyVariable:
     name: str

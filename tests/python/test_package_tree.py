@@ -210,7 +210,19 @@ def test_the_stub_tells_what_there_is():
         assert {m for m in members if not hasattr(getattr(squall, name), m)} == set()
         inherited = {"get", "items", "keys", "values", "update", "clear", "pop", "popitem", "setdefault"}
         assert {m for m in found if m[0] != "_"} - members - inherited == set()
-    names = ("open", "open_array", "create_array", "create_group", "convert", "status", "verify", "handles", "set_options", "show_versions")
+    names = (
+        "open",
+        "open_array",
+        "create_array",
+        "create_group",
+        "convert",
+        "status",
+        "verify",
+        "handles",
+        "set_options",
+        "show_versions",
+        "store",
+    )
     for name in names:
         arguments = told[name].args
         wanted = {a.arg for a in arguments.args + arguments.kwonlyargs}

@@ -1,0 +1,244 @@
+"""What squall.store does: xarray's datasets into Zarr stores, each region by the worker that has it.
+
+What the store says of itself is made by xarray's own Zarr backend, so it is what Dataset.to_zarr makes. Values are not: each Dask task
+writes its block through squall, into an array that is described by its document alone. So an append can be written before the store says
+that it has grown, and what is published is there.
+"""
+
+import json
+import os
+import uuid
+
+import zarr
+from xarray import DataArray, Dataset, DataTree
+from xarray.backends.api import DATAARRAY_NAME, DATAARRAY_VARIABLE
+from xarray.backends.common import ArrayWriter
+from xarray.backends.writers import _validate_dataset_names, dump_to_store
+from xarray.backends.zarr import ZarrStore, _choose_default_mode
+
+from squall import _squall
+from squall._array import Array
+from squall._store_checks import check_alignment, check_coordinates, check_times
+
+
+class _Target:
+    """Where tasks write: an array as its document says, wherever they run. It travels as path and document."""
+
+    __slots__ = ("document", "folder", "token", "version", "write_empty_chunks")
+
+    def __init__(self, array, shape):
+        self.folder, self.version = str(array.store.root / array.path), array.metadata.zarr_format
+        self.write_empty_chunks = array.config.write_empty_chunks
+        with open(os.path.join(self.folder, "zarr.json" if self.version == 3 else ".zarray"), encoding="utf-8") as file:
+            document = json.load(file)
+        document["shape"] = list(shape)
+        if self.version == 3:
+            document["attributes"] = {}
+        self.document = json.dumps(document).encode()
+        self.token = uuid.uuid4().hex  # a store is done whenever it is asked for, whatever Dask remembers of one like it
+
+    def open(self):
+        dataset = _squall.dataset_from_document(self.folder, self.version, self.document, self.write_empty_chunks)
+        return Array(dataset, dataset.names[0])
+
+    def __setitem__(self, key, values):
+        self.open()[key] = values
+
+    def __dask_tokenize__(self):
+        return self.token
+
+
+class _Growing:
+    """In place of an array of zarr-python that is appended to: it grows when publish() is called."""
+
+    def __init__(self, array, shape):
+        self.array, self.shape = array, shape
+
+    def resize(self, shape):
+        self.shape = shape
+
+    def publish(self):
+        self.array.resize(self.shape)
+
+
+class _Writer(ArrayWriter):
+    def __init__(self):
+        super().__init__(lock=False)
+
+    def add(self, source, target, region=None):
+        array = target.array if isinstance(target, _Growing) else target
+        place = _Target(array, target.shape)
+        if place.open().unsupported:  # as zarr-python's codecs write it
+            if isinstance(target, _Growing):
+                target.publish()
+            place = array
+        super().add(source, place, region)
+
+
+class _Store(ZarrStore):
+    """xarray's, with checks of what would be lost, and appends that are published at the end."""
+
+    is_published_last = False
+
+    def store(self, variables, attributes, check_encoding_set=frozenset(), writer=None, unlimited_dims=None):
+        self.given, self.growing, self.new_attributes = variables, {}, None
+        self.length = check_coordinates(self, variables) if self._append_dim is not None else None
+        super().store(variables, attributes, check_encoding_set, writer, unlimited_dims=unlimited_dims)
+
+    def set_attributes(self, attributes):
+        """Not before all has been checked, nor before an append is there: they are of the document that consolidated metadata are in."""
+        if dict(self.zarr_group.attrs) != attributes:
+            self.new_attributes = attributes
+
+    def set_variables(self, variables, check_encoding_set, writer, unlimited_dims=None):
+        for name, variable in variables.items():
+            if self._mode != "w" and name in self.members:
+                check_times(name, self.given[name], variable, self.members[name])
+            if self._safe_chunks:
+                check_alignment(self, name, variable, self.members.get(name) if self._mode != "w" else None)
+        safe, self._safe_chunks = self._safe_chunks, False
+        try:
+            super().set_variables(variables, check_encoding_set, writer, unlimited_dims=unlimited_dims)
+        finally:
+            self._safe_chunks = safe
+        if not self.growing:
+            self.publish()
+
+    def _open_existing_array(self, *, name):
+        array = super()._open_existing_array(name=name)
+        axis = self.append_axis(array)
+        if axis is None:
+            return array
+        shape = list(array.shape)
+        if self.length is not None:
+            if shape[axis] < self.length:
+                raise ValueError(
+                    f"variable {name!r} has {shape[axis]} values along {self._append_dim!r}, of which the store's coordinate has "
+                    f"{self.length}: append to it alone, without the coordinate, until they are as many"
+                )
+            shape[axis] = self.length  # what lies behind is of an append that was not finished
+        if not self.is_published_last:
+            if tuple(shape) != array.shape:
+                array.resize(tuple(shape))
+            return array
+        self.growing[name] = _Growing(array, tuple(shape))
+        return self.growing[name]
+
+    def append_axis(self, array):
+        dims = self.dims_of(array)
+        return dims.index(self._append_dim) if self._append_dim in dims else None
+
+    @staticmethod
+    def dims_of(array):
+        metadata = array.metadata
+        names = metadata.dimension_names if metadata.zarr_format == 3 else metadata.attributes.get("_ARRAY_DIMENSIONS")
+        return tuple(names or ())
+
+    def publish(self):
+        """The coordinate last: until then the store has no more than it had."""
+        for name in sorted(self.growing, key=lambda name: name == self._append_dim):
+            self.growing[name].publish()
+        if self.new_attributes is not None:
+            super().set_attributes(self.new_attributes)
+
+
+def _folder(dest):
+    if not isinstance(dest, str | os.PathLike):
+        raise TypeError(f"squall.store writes to a folder, given by its path; got {type(dest).__name__}: Dataset.to_zarr writes to it")
+    path = os.path.expanduser(os.fspath(dest))
+    if "://" in path or path.endswith(".zip"):
+        raise ValueError(f"squall.store writes to a folder on a file system; {path} is none: Dataset.to_zarr writes to it")
+    return os.path.abspath(path)
+
+
+def _as_dataset(ds):
+    """As DataArray.to_zarr does it."""
+    if isinstance(ds, Dataset):
+        return ds
+    if not isinstance(ds, DataArray):
+        raise TypeError(f"an xarray.Dataset, DataArray or DataTree is wanted; got {type(ds).__name__}")
+    if ds.name is None:
+        return ds.to_dataset(name=DATAARRAY_VARIABLE)
+    if ds.name in ds.coords or ds.name in ds.dims:
+        named = ds.to_dataset(name=DATAARRAY_VARIABLE)
+        named.attrs[DATAARRAY_NAME] = ds.name
+        return named
+    return ds.to_dataset()
+
+
+def _nodes(ds, root, encoding):
+    """(dataset, store, encoding) of each group."""
+    if not isinstance(ds, DataTree):
+        yield _as_dataset(ds), root, encoding
+        return
+    if root._append_dim is not None:
+        raise NotImplementedError("append_dim is not there for a DataTree, as in xarray: store its groups one by one, with group=")
+    if unknown := set(encoding) - set(ds.groups):
+        raise ValueError(f"encoding names groups that the tree has not: {sorted(unknown)}; it has {list(ds.groups)}")
+    for path, node in ds.subtree_with_keys:
+        store = root if node is ds else root.get_child_store(path)
+        yield node.to_dataset(inherit=node is ds), store, encoding.get(node.path) or {}
+
+
+def _done(*results):
+    return None
+
+
+def write(
+    ds,
+    dest,
+    *,
+    mode,
+    group,
+    encoding,
+    region,
+    append_dim,
+    compute,
+    consolidated,
+    safe_chunks,
+    align_chunks,
+    zarr_format,
+    write_empty_chunks,
+):
+    path = _folder(dest)
+    if isinstance(ds, DataTree) and group is not None:
+        raise NotImplementedError("group is not there for a DataTree, as in xarray")
+    if not isinstance(ds, DataTree):
+        ds = _as_dataset(ds)
+        _validate_dataset_names(ds)
+    mode = _choose_default_mode(mode=mode, append_dim=append_dim, region=region)
+    root = _Store.open_group(
+        store=path,
+        mode=mode,
+        group=group,
+        consolidated=consolidated if mode == "r+" else False,
+        append_dim=append_dim,
+        write_region=region,
+        safe_chunks=safe_chunks,
+        align_chunks=align_chunks,
+        zarr_format=zarr_format,
+        write_empty=write_empty_chunks,
+    )
+    root.is_published_last = compute
+    writer = _Writer()
+    for dataset, node, how in _nodes(ds, root, dict(encoding or {})):
+        dataset = node._validate_and_autodetect_region(dataset)
+        node._validate_encoding(how)
+        dump_to_store(dataset, node, writer, encoding=how)
+
+    def consolidate():
+        if mode != "r+" and consolidated in (None, True):
+            zarr.consolidate_metadata(root.zarr_group.store, zarr_format=root.zarr_group.metadata.zarr_format)
+
+    if not compute:
+        import dask
+
+        consolidate()
+        return dask.delayed(_done)(writer.sync(compute=False))
+    if not root.growing:
+        consolidate()
+    writer.sync()
+    if root.growing:
+        root.publish()
+        consolidate()
+    return None

@@ -12,6 +12,7 @@ import pytest
 xr = pytest.importorskip("xarray")
 dask = pytest.importorskip("dask")
 import squall  # noqa: E402
+from xarray.core import indexing  # noqa: E402
 
 
 def write(path, seed, shape=(24, 40, 50)):
@@ -102,6 +103,31 @@ def test_names_of_dask_arrays_tell_files_apart(tmp_path):
     write(tmp_path / "new.nc", 2)
     os.replace(tmp_path / "new.nc", tmp_path / "a.nc")
     assert name(tmp_path / "a.nc") != first
+
+
+def test_graphs_have_no_more_than_what_any_engine_needs(tmp_path):
+    """Beside the graph of an engine that does nothing."""
+    shape, chunks = (3000, 4, 4), (1, 4, 4)
+    squall.create_array(tmp_path / "a.zarr", "a", shape=shape, chunks=chunks, dtype="f4", dims=("t", "y", "x"))
+
+    class Nothing(xr.backends.BackendEntrypoint):
+        def open_dataset(self, filename_or_obj, *, drop_variables=None):
+            preferred = dict(zip("tyx", chunks, strict=True))
+            return xr.Dataset(
+                {"a": xr.Variable(("t", "y", "x"), indexing.LazilyIndexedArray(Zeros()), encoding={"preferred_chunks": preferred})}
+            )
+
+    graphs = [xr.open_dataset(tmp_path / "a.zarr", engine=engine, chunks={}).a.data.dask for engine in ("squall", Nothing)]
+    tasks, sizes = [len(graph) for graph in graphs], [len(pickle.dumps(graph)) for graph in graphs]
+    assert tasks[0] == tasks[1] > 3000
+    assert sizes[0] <= sizes[1] + 1000
+
+
+class Zeros(xr.backends.BackendArray):
+    shape, dtype = (3000, 4, 4), np.dtype("f4")
+
+    def __getitem__(self, key):
+        return np.zeros(np.empty(self.shape, "f4")[key.tuple].shape, "f4")
 
 
 def test_threads_share_a_dataset(source):

@@ -1,6 +1,7 @@
 """xarray's engine "squall": what is read when, keys, sources, keywords, encodings, groups; against xarray in memory and its engines."""
 
 import asyncio
+import inspect
 import io
 import os
 import pathlib
@@ -13,7 +14,7 @@ xr = pytest.importorskip("xarray")
 h5py = pytest.importorskip("h5py")
 import squall  # noqa: E402
 import squall.xarray as squall_xarray  # noqa: E402
-from squall.xarray import ArrayOfFile  # noqa: E402
+from squall.xarray import ArrayOfFile, SquallBackendEntrypoint  # noqa: E402
 from xarray.core import indexing  # noqa: E402
 
 
@@ -436,6 +437,15 @@ def test_keywords_of_other_engines_are_taken(netcdf4, zarr):
     xr.open_dataset(
         zarr, engine="squall", mode="r", zarr_format=int(zarr.stem[-1]), chunk_store=None, cache_members=True, consolidated=None
     )
+
+
+@pytest.mark.parametrize("engine", ["netcdf4", "h5netcdf", "zarr"])
+@pytest.mark.parametrize("method", ["open_dataset", "open_datatree", "open_groups_as_dict"])
+def test_every_keyword_of_other_engines_is_known(netcdf4, engine, method):
+    theirs = inspect.signature(getattr(xr.backends.list_engines()[engine], method)).parameters.values()
+    defaults = {p.name: p.default for p in theirs if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+    assert len(defaults) >= 12 and "group" in defaults
+    getattr(SquallBackendEntrypoint(), method)(netcdf4, **defaults)
 
 
 def test_keywords_that_cannot_be_honoured_are_refused_by_name(netcdf4, zarr):

@@ -4,7 +4,7 @@
 The workloads are the scripts in ../shared/bench (grib_decode.py, archive_to_zarr.py, zarr_read.py, netcdf_many.py); their
 peers are installed into .venv-peers. Absolute figures move from machine to machine; the ratios are what counts.
 
-  bench/run.py [decode] [scan] [archive] [zarr] [cold] [netcdf] [arrays] [--folder DIR]      everything where nothing is named
+  bench/run.py [decode] [scan] [archive] [zarr] [cold] [netcdf] [xarray] [arrays] [--folder DIR]      everything where nothing is named
 """
 
 import argparse
@@ -99,11 +99,16 @@ def zarr(folder):
         print(f"{store:<14}{task:<11}{peer:>14}{s[peer]:>8.3f}{s['squall']:>9.3f}{s[peer] / s['squall']:>7.2f}{pipeline:>27.2f}")
 
 
-def netcdf(folder):
+def netcdf_files(folder):
     files = folder / "netcdf"
     if not (files / "big.nc").exists():
         subprocess.run([str(PEERS), str(SCRIPTS / "netcdf_many.py"), "make", str(files)], check=True)
     os.environ["PYTHONPATH"] = str(ROOT / "build" / "python")
+    return files
+
+
+def netcdf(folder):
+    files = netcdf_files(folder)
     times = {}
     for task in ("open", "load", "mean", "threads", "series"):
         for row in lines_of(SCRIPTS / "netcdf_many.py", "run", files, "--impl", "netcdf4,squall-arrays", "--task", task):
@@ -111,6 +116,29 @@ def netcdf(folder):
     print(f"\n{'task':<10}{'netcdf4, s':>12}{'squall, s':>11}{'ratio':>7}   (squall's arrays; netcdf4 through xarray)")
     for task, s in times.items():
         print(f"{task:<10}{s['netcdf4']:>12.3f}{s['squall-arrays']:>11.4f}{s['netcdf4'] / s['squall-arrays']:>7.1f}")
+
+
+# what is wanted of squall under xarray, times as fast as the other engine
+WANTED = {"open": 1.8, "load": 2.5, "mean": 1.8, "processes": 1.2, "threads": 2.5, "series": 4}
+WANTED |= {"open_list": 15, "load_list": 8, "mean_list": 6, "processes_list": 5, "small": 2.25, "weather": 1.5}
+
+
+def xarray(folder):
+    """Engines side by side; "nothing" is one that reads nothing, so that no engine can be faster."""
+    files, stores, times = netcdf_files(folder), zarr_stores(folder), {}
+    for task in WANTED:
+        if task in ("small", "weather"):
+            source = files / "small.nc" if task == "small" else stores / "weather.zarr"
+            rows = lines_of(ROOT / "bench" / "xarray_open.py", source)
+        else:
+            impls = "nothing,squall" if task.endswith("_list") else "netcdf4,nothing,squall"
+            rows = lines_of(SCRIPTS / "netcdf_many.py", "run", files, "--impl", impls, "--task", task)
+        times[task] = {row["impl"]: row["seconds"] for row in rows}
+    print(f"\n{'task':<16}{'theirs, s':>11}{'nothing, s':>12}{'squall, s':>11}{'ratio':>7}{'wanted':>8}")
+    for task, s in times.items():
+        peer = times[task.removesuffix("_list")]
+        theirs, nothing = peer.get("netcdf4") or peer.get("zarr"), s.get("nothing", float("nan"))
+        print(f"{task:<16}{theirs:>11.4f}{nothing:>12.4f}{s['squall']:>11.4f}{theirs / s['squall']:>7.1f}{WANTED[task]:>8}")
 
 
 def arrays(folder):
@@ -133,7 +161,7 @@ def cold(folder):
         print("{:<14}{:>12}{:>10.3f}{:>11.3f}{:>11.3f}{:>9.3f}{:>7.0%}".format(row["store"], row["stored_mib"], *seconds, row["share"]))
 
 
-WORK = {"decode": decode, "scan": scan, "archive": archive, "zarr": zarr, "cold": cold, "netcdf": netcdf, "arrays": arrays}
+WORK = {work.__name__: work for work in (decode, scan, archive, zarr, cold, netcdf, xarray, arrays)}
 
 
 def main():

@@ -16,6 +16,9 @@ extern "C" {
 struct squall_convert_options {
     const char *const *sources; /* files and folders; globs and "-" are the command's business */
     size_t source_count;
+    const char *const
+        *given; /* what the user wrote for them, such as patterns, which the records keep for squall status; NULL: the sources */
+    size_t given_count;
     const char *destination;
     const char *chunks;        /* "init_time=1,step=all,y=352,x=274" */
     const char *dtype;         /* "float16" or "t2m=float32,float16" */

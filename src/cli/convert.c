@@ -82,13 +82,18 @@ static bool add_glob(struct path_list *list, const char *pattern)
     return ok;
 }
 
-static bool collect_sources(const struct arguments *a, struct path_list *ret)
+/* given: what the user wrote, for the records; of a list on stdin its lines. */
+static bool collect_sources(const struct arguments *a, struct path_list *ret, struct path_list *given)
 {
     for (size_t i = 0; i + 1 < a->positional.count; i++) {
         const char *source = a->positional.items[i];
         bool is_glob = strpbrk(source, "*?[") && access(source, F_OK) != 0; /* a file may be called like one */
-        bool ok = !strcmp(source, "-") ? add_from_stdin(ret) : is_glob ? add_glob(ret, source) : add_path(ret, source);
-        if (!ok)
+        const size_t before = ret->count;
+        const bool is_list = !strcmp(source, "-");
+        bool ok = is_list ? add_from_stdin(ret) : is_glob ? add_glob(ret, source) : add_path(ret, source);
+        for (size_t k = is_list ? before : ret->count; ok && k < ret->count; k++)
+            ok = add_path(given, ret->paths[k]);
+        if (!ok || (!is_list && !add_path(given, source)))
             return false;
     }
     return ret->count > 0 || complain("squall convert: no source was named on stdin");
@@ -129,11 +134,13 @@ static int carry_out(const struct arguments *a, squall_convert_plan *plan, struc
     return all_good ? EXIT_DONE : EXIT_INPUTS;
 }
 
-static struct squall_convert_options options_of(const struct arguments *a, const struct path_list *sources)
+static struct squall_convert_options options_of(const struct arguments *a, const struct path_list *sources, const struct path_list *given)
 {
     return (struct squall_convert_options){
         .sources = (const char *const *)sources->paths,
         .source_count = sources->count,
+        .given = (const char *const *)given->paths,
+        .given_count = given->count,
         .destination = a->positional.items[a->positional.count - 1],
         .chunks = a->chunks,
         .dtype = a->dtype,
@@ -166,13 +173,13 @@ int run_convert(const struct arguments *a)
         return EXIT_USAGE;
     }
     int code = EXIT_FAILED;
-    struct path_list sources = {0};
+    struct path_list sources = {0}, given = {0};
     squall_convert_plan *plan = NULL;
-    squall_context *ctx = collect_sources(a, &sources) ? context_new(a) : NULL;
+    squall_context *ctx = collect_sources(a, &sources, &given) ? context_new(a) : NULL;
     struct listener listener = {.arguments = a};
     progress_begin(&listener.progress, a);
     if (ctx) {
-        struct squall_convert_options wanted = options_of(a, &sources);
+        struct squall_convert_options wanted = options_of(a, &sources, &given);
         struct squall_convert_events events = {.message = on_message, .progress = on_progress, .user = &listener};
         struct squall_error err = SQUALL_ERROR_INIT;
         if (squall_convert_plan_new(ctx, &wanted, &events, &plan, &err))
@@ -183,6 +190,7 @@ int run_convert(const struct arguments *a)
     squall_convert_plan_free(plan);
     squall_context_free(ctx);
     path_list_done(&sources);
+    path_list_done(&given);
     return code;
 }
 

@@ -37,7 +37,7 @@ const struct option options[] = {
     {"codec", 0, OPTION_TEXT, "CHAIN", AT(codec), "e.g. blosc:cname=zstd,clevel=5,shuffle=shuffle or zstd:level=3; chain with +", NULL},
     {"select", 0, OPTION_LIST, "KEY=VALUE,...", AT(select), "only these variables or fields: name=t2m|d2m,level=850; may be repeated",
      NULL},
-    {"rename", 0, OPTION_LIST, "OLD=NEW", AT(rename), "another name for a variable; may be repeated", NULL},
+    {"rename", 0, OPTION_LIST, "OLD=NEW", AT(rename), "another name for a variable, which --dtype then takes; may be repeated", NULL},
     {"coarsen", 0, OPTION_TEXT, "y=N,x=N", AT(coarsen), "GRIB: means over blocks of N points", NULL},
     {"every", 0, OPTION_TEXT, "TIME", AT(every), "GRIB: cadence of the runs, e.g. 6h (default: found from the runs)", NULL},
     {"stack", 0, OPTION_TEXT, "variable", AT(stack), "GRIB: one array with a dimension `variable` in place of one array a variable",

@@ -43,7 +43,7 @@ static int open_once(const struct squall_convert_plan *plan, const char *const *
     const struct squall_many_options options = {.concat_dim = s->concat_dim ? s->concat_dim : s->append_dim, .drift = s->drift};
     if (count == 1 && !s->concat_dim)
         return sq_open_path(plan->ctx, paths[0], ret, err);
-    return squall_dataset_open_many((squall_context *)(uintptr_t)plan->ctx, paths, count, &options, ret, err);
+    return sq_open_many_to_store(plan->ctx, paths, count, &options, ret, err);
 }
 
 /* What is wrong with a file by itself; NULL: nothing, or there was no memory to tell it. */
@@ -83,6 +83,8 @@ static int open_good(struct squall_convert_plan *plan, const char **good, uint32
     int status = open_once(plan, good, count, &a->dataset, &first);
     if (!status)
         return 0;
+    if (status == SQUALL_EINVAL) /* of the command, not of a file */
+        return sq_error(err, status, "%s", first.message);
     size_t left = 0;
     for (size_t i = 0; i < count && status != SQUALL_ECANCELLED && status != SQUALL_ENOMEM; i++) {
         char *fault = fault_of(plan, plan->sources.paths[i]);
@@ -124,17 +126,6 @@ static int find_spans(struct squall_convert_plan *plan, const uint32_t *numbers,
     return 0;
 }
 
-static bool is_grib(const char *path)
-{
-    int fd = -1;
-    char begin[4] = {0};
-    if (sq_file_open(path, &fd, NULL, NULL))
-        return false;
-    const bool read = !sq_file_read_at(fd, path, 0, begin, sizeof begin, NULL);
-    sq_file_close(fd);
-    return read && !memcmp(begin, "GRIB", sizeof begin);
-}
-
 /* By its name alone: files of archives are not opened twice. */
 static bool looks_like_arrays(const char *path)
 {
@@ -146,13 +137,14 @@ static bool looks_like_arrays(const char *path)
     return false;
 }
 
-static int refuse_mixture(const struct squall_convert_plan *plan, bool arrays, struct squall_error *err)
+/* Arrays among GRIB; GRIB among arrays is refused when they are opened. */
+static int refuse_arrays(const struct squall_convert_plan *plan, struct squall_error *err)
 {
     const char *const *paths = (const char *const *)plan->sources.paths;
     for (size_t i = 1; i < plan->sources.count; i++)
-        if (arrays ? is_grib(paths[i]) : looks_like_arrays(paths[i]))
-            return sq_error(err, SQUALL_EINVAL, "%s is %s and %s is %s; convert them into two stores", paths[0],
-                            arrays ? "HDF5, NetCDF or Zarr" : "GRIB", paths[i], arrays ? "GRIB" : "HDF5, NetCDF or Zarr");
+        if (looks_like_arrays(paths[i]))
+            return sq_error(err, SQUALL_EINVAL, "%s is GRIB and %s is HDF5, NetCDF or Zarr; convert them into two stores", paths[0],
+                            paths[i]);
     return 0;
 }
 
@@ -161,10 +153,8 @@ int sq_plan_open_arrays(struct squall_convert_plan *plan, struct squall_error *e
     struct sq_array_sources *a = &plan->arrays;
     const size_t count = plan->sources.count;
     size_t opened;
-    const bool arrays = count > 0 && sq_holds_arrays(plan->sources.paths[0]);
-    SQ_TRY(refuse_mixture(plan, arrays, err));
-    if (!arrays)
-        return 0;
+    if (count == 0 || !sq_holds_arrays(plan->sources.paths[0]))
+        return refuse_arrays(plan, err);
     SQ_CLEANUP_FREE const char **good = sq_alloc(count, sizeof(char *));
     SQ_CLEANUP_FREE uint32_t *numbers = sq_alloc(count, sizeof *numbers);
     if (!good || !numbers)

@@ -191,7 +191,13 @@ static int parse_places(struct sq_settings *s, const struct squall_convert_optio
     if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
         return sq_error(err, SQUALL_EINVAL, "%s: a store needs a name of its own", destination);
     s->destination = destination;
-    return copy_texts(s, o->sources, o->source_count, false, &s->sources, err);
+    SQ_TRY(copy_texts(s, o->sources, o->source_count, false, &s->sources, err));
+    s->given = s->sources;
+    s->given_count = s->source_count;
+    if (!o->given)
+        return 0;
+    s->given_count = o->given_count;
+    return copy_texts(s, o->given, o->given_count, false, &s->given, err);
 }
 
 static int parse_stack(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
@@ -265,16 +271,16 @@ void sq_settings_add_path(struct sq_text *t, const char *path)
 static void put_command(const struct sq_settings *s, const struct sq_text *options, struct sq_text *command)
 {
     enum { SOURCES_SHOWN = 8 };
-    bool all = s->source_count <= SOURCES_SHOWN;
+    bool all = s->given_count <= SOURCES_SHOWN;
     sq_text_add(command, "squall convert");
     if (options->length)
         sq_text_printf(command, " %s", sq_text_string(options));
     if (s->strict)
         sq_text_add(command, " --strict");
-    for (size_t i = 0; i < (all ? s->source_count : 1); i++)
-        sq_settings_add_path(command, s->sources[i]);
+    for (size_t i = 0; i < (all ? s->given_count : 1); i++)
+        sq_settings_add_path(command, s->given[i]);
     if (!all)
-        sq_text_printf(command, " [and %zu more sources]", s->source_count - 1);
+        sq_text_printf(command, " [and %zu more sources]", s->given_count - 1);
 }
 
 /* Both texts, into the arena. */

@@ -24,6 +24,8 @@ struct sq_type_rule {
 struct sq_settings {
     const char *const *sources;
     size_t source_count;
+    const char *const *given; /* by the user, in their place: for the command */
+    size_t given_count;
     const char *destination; /* without trailing slashes */
     struct sq_chunk_rule *chunks;
     size_t chunk_count;

@@ -152,6 +152,19 @@ static int why_again(const struct squall_convert_plan *plan, const struct sq_pla
     return *ret_why ? 0 : sq_error_memory(err, strlen(plan->target));
 }
 
+/* A file that the record was made of and the sources do not have, under any size and time; NULL: they have them all. */
+static const char *file_gone(const struct squall_convert_plan *plan, const struct sq_record_unit *record)
+{
+    for (size_t i = 0; i < record->file_count; i++) {
+        bool there = false;
+        for (size_t k = 0; k < sq_plan_file_count(plan) && !there; k++)
+            there = !strcmp(sq_path_name(sq_plan_file_path(plan, (uint32_t)k)), record->files[i].name);
+        if (!there)
+            return record->files[i].name;
+    }
+    return NULL;
+}
+
 /* A recorded unit against what the sources hold. */
 static int weigh(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, struct squall_error *err)
 {
@@ -164,8 +177,9 @@ static int weigh(const struct squall_convert_plan *plan, struct sq_planned_unit 
         return 0;
     uint64_t lost = count_lost(unit->record, &plan->layout, &w);
     unit->todo = lost ? SQ_TODO_KEEP : SQ_TODO_REDO;
-    unit->why = lost ? sq_format("%s, but the sources no longer hold %llu of the fields that are stored; left as it is", why,
-                                 (unsigned long long)lost)
+    const char *gone = lost ? file_gone(plan, unit->record) : NULL;
+    unit->why = lost ? sq_format("%s, but the sources no longer hold %llu of the fields that are stored%s%s; left as it is", why,
+                                 (unsigned long long)lost, gone ? ": give them together with " : "", gone ? gone : "")
                      : sq_strdup(why);
     return unit->why ? 0 : sq_error_memory(err, strlen(why));
 }

@@ -40,6 +40,7 @@ struct many {
     const char *const *paths; /* the caller's: while files are opened */
     size_t count;
     struct squall_many_options options;
+    bool to_store;          /* sq_open_many_to_store */
     struct one_file *files; /* as given */
     size_t *order;
     char *dim;
@@ -177,6 +178,10 @@ static int open_file(struct many *m, size_t index, struct squall_error *err)
 {
     struct squall_dataset *ds;
     SQ_TRY(sq_open_path(m->ctx, m->paths[index], &ds, err));
+    if (!strcmp(ds->format, "grib")) {
+        squall_dataset_close(ds);
+        return sq_error(err, SQUALL_EINVAL, "%s is GRIB and %s is not; GRIB goes with GRIB only", m->paths[index], m->paths[0]);
+    }
     ds->workers_of = m->files[0].ds;
     m->files[index].ds = ds;
     return 0;
@@ -597,6 +602,11 @@ static int refuse_fatal(const struct many *m, struct squall_error *err)
         const struct sq_drift *drift = &m->files[i].drift;
         if (drift->fatal)
             return sq_error(err, SQUALL_EREFUSED, "%s: they cannot be read as one array", drift->lines[drift->fatal_line]);
+        if (drift->packing && m->to_store)
+            return sq_error(err, SQUALL_EREFUSED,
+                            "%s: the same numbers mean something else in the one than in the other, so no --drift makes them one array; "
+                            "convert them into stores of their own, or unpacked, by xarray's to_zarr",
+                            drift->lines[drift->packing_line]);
     }
     return 0;
 }
@@ -725,7 +735,7 @@ static int open_files(struct many *m, struct squall_dataset *ds, struct squall_e
 
 /* ds: the first file, open; taken over. */
 static int make_dataset(const struct squall_context *ctx, const char *const *paths, size_t count, struct squall_many_options options,
-                        struct squall_dataset *first, struct squall_dataset **ret, struct squall_error *err)
+                        bool to_store, struct squall_dataset *first, struct squall_dataset **ret, struct squall_error *err)
 {
     struct many *m = sq_alloc_zero(1, sizeof *m);
     struct one_file *files = sq_alloc_zero(count, sizeof *files);
@@ -738,7 +748,8 @@ static int make_dataset(const struct squall_context *ctx, const char *const *pat
         squall_dataset_close(first);
         return sq_error_memory(err, count * sizeof *files);
     }
-    *m = (struct many){.ctx = ctx, .paths = paths, .count = count, .options = options, .files = files, .order = order};
+    *m =
+        (struct many){.ctx = ctx, .paths = paths, .count = count, .options = options, .to_store = to_store, .files = files, .order = order};
     m->index_folder = count >= INDEXED_FILES ? ctx->cache_folder : NULL;
     files[0].ds = first;
     ds->format_data = m;
@@ -817,7 +828,7 @@ static int expand(const char *const *paths, size_t count, struct path_list *list
 }
 
 static int open_paths(const struct squall_context *ctx, const char *const *paths, size_t count, const struct squall_many_options *options,
-                      struct squall_dataset **ret, struct squall_error *err)
+                      bool to_store, struct squall_dataset **ret, struct squall_error *err)
 {
     static const struct squall_many_options STANDARD;
     struct squall_dataset *first = NULL;
@@ -826,7 +837,7 @@ static int open_paths(const struct squall_context *ctx, const char *const *paths
         squall_dataset_close(first);
         return sq_grib_dataset_open(ctx, paths[0], paths, count, ret, err);
     }
-    return make_dataset(ctx, paths, count, options ? *options : STANDARD, first, ret, err);
+    return make_dataset(ctx, paths, count, options ? *options : STANDARD, to_store, first, ret, err);
 }
 
 int squall_dataset_open_many(squall_context *ctx, const char *const *paths, size_t count, const struct squall_many_options *options,
@@ -836,5 +847,11 @@ int squall_dataset_open_many(squall_context *ctx, const char *const *paths, size
     if (count == 0)
         return sq_error(err, SQUALL_EINVAL, "no file is given");
     SQ_TRY(expand(paths, count, &list, err));
-    return open_paths(ctx, (const char *const *)list.paths, list.count, options, ret, err);
+    return open_paths(ctx, (const char *const *)list.paths, list.count, options, false, ret, err);
+}
+
+int sq_open_many_to_store(const struct squall_context *ctx, const char *const *paths, size_t count,
+                          const struct squall_many_options *options, struct squall_dataset **ret, struct squall_error *err)
+{
+    return open_paths(ctx, paths, count, options, true, ret, err);
 }

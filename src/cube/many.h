@@ -7,6 +7,14 @@
 /* Whatever is at the path, without trailing slashes; no pattern. *ret: squall_dataset_close. */
 int sq_open_path(const struct squall_context *ctx, const char *path, struct squall_dataset **ret, struct squall_error *err) SQUALL_CHECK;
 
+/*
+ * As squall_dataset_open_many, of paths that are no patterns, for one that keeps elements as they are stored: those that mean something else from file to
+ * file (scale_factor, add_offset, missing values) are SQUALL_EREFUSED, whatever becomes of other drift.
+ */
+struct squall_many_options;
+int sq_open_many_to_store(const struct squall_context *ctx, const char *const *paths, size_t count,
+                          const struct squall_many_options *options, struct squall_dataset **ret, struct squall_error *err) SQUALL_CHECK;
+
 /* Is the path a shell's pattern (*, ?, [) that nothing is called like? */
 int sq_is_pattern(const char *path, bool *ret, struct squall_error *err) SQUALL_CHECK;
 /* Is a Zarr store, an HDF5 or a NetCDF file at the path? */

@@ -77,6 +77,15 @@ struct two {
     struct sq_drift *drift;
 };
 
+static bool is_packing(const char *attribute)
+{
+    static const char *const NAMES[] = {"scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        if (!strcmp(attribute, NAMES[i]))
+            return true;
+    return false;
+}
+
 static int compare_attribute(const struct two *t, const char *name, const struct sq_json *first, const struct sq_json *other,
                              struct squall_error *err)
 {
@@ -85,6 +94,10 @@ static int compare_attribute(const struct two *t, const char *name, const struct
     SQ_CLEANUP_TEXT struct sq_text one = SQ_TEXT_INIT, two = SQ_TEXT_INIT;
     SQ_TRY(json_of(first, &one, err));
     SQ_TRY(json_of(other, &two, err));
+    if (is_packing(name) && !t->drift->packing) {
+        t->drift->packing = true;
+        t->drift->packing_line = t->drift->count;
+    }
     return sq_drift_add(t->drift, err, "%s: %s of %s is %s, in %s it is %s", t->other_path, name, t->other->info.name, sq_text_string(&two),
                         t->first_path, sq_text_string(&one));
 }

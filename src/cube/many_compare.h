@@ -10,6 +10,8 @@ struct sq_drift {
     size_t count, capacity;
     bool fatal; /* one of them is of type or shape: no policy allows it. It is lines[fatal_line] */
     size_t fatal_line;
+    bool packing; /* one of them is of what the same numbers mean, or which are missing: the first is lines[packing_line] */
+    size_t packing_line;
 };
 void sq_drift_done(struct sq_drift *drift);
 __attribute__((format(printf, 3, 4))) int sq_drift_add(struct sq_drift *drift, struct squall_error *err, const char *format, ...);

@@ -5,6 +5,7 @@ netCDF4, h5py and zarr-python make the sources. A store is opened without an arg
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -379,6 +380,15 @@ def test_files_that_do_not_agree_are_refused_warned_of_or_taken(squall, tmp_path
     small.same_dataset(raw(tmp_path / "first.zarr"), small.shown(paths))
 
 
+@pytest.mark.parametrize("key, value", [("scale_factor", 0.02), ("add_offset", 5.0), ("missing_value", np.int16(7))])
+@pytest.mark.parametrize("drift", ["error", "warn", "first"])
+def test_numbers_that_mean_something_else_are_refused_whatever_drift_says(squall, tmp_path, store, key, value, drift):
+    paths = [small.write(tmp_path / f"{i}.nc", i, attrs={"p": {key: value}} if i == 2 else ()) for i in range(4)]
+    done = squall("convert", *paths, store, "--drift", drift, check=False)
+    assert done.code == 4 and f"2.nc: {key} of p is" in done.err and not store.exists(), done.err
+    assert drift == "error" or "no --drift makes them one array" in done.err
+
+
 def test_a_variable_that_a_file_lacks_is_fill_and_counted(squall, tmp_path, store):
     paths = [small.write(tmp_path / f"{i}.nc", i, without=("t",) if i == 1 else ()) for i in range(3)]
     done = squall("convert", *paths, store, "--drift", "warn", check=False)
@@ -509,6 +519,19 @@ def test_a_file_that_overlaps_what_is_stored_is_named(squall, days, tmp_path, st
     ds = raw(store)
     assert ds.time.values.tolist() == [*range(0, 43, 6), 45, 51, 57]
     small.same_bits(ds.t.values, np.concatenate([small.values_of("t", 0), small.values_of("t", 1), small.values_of("t", 2)[1:]]))
+
+
+def test_files_that_a_chunk_needs_are_named_where_they_are_not_given(squall, tmp_path, store):
+    paths = small.make(tmp_path / "in", 3)
+    squall("convert", *paths[:2], store, "--chunks", "time=6")
+    before = files(store)
+    done = squall("convert", paths[2], store, "--chunks", "time=6", check=False)
+    assert done.code == 3 and "give them together with day01.nc" in done.err, done.err
+    assert {p: v for p, v in files(store).items() if p.startswith("t/c/") and p in before} == {
+        p: v for p, v in before.items() if p.startswith("t/c/")
+    }
+    squall("convert", *paths, store, "--chunks", "time=6")
+    small.same_dataset(raw(store), small.shown(paths))
 
 
 def test_a_changed_file_is_converted_again(squall, tmp_path, store):
@@ -734,13 +757,27 @@ def test_status_and_verify(squall, days, store):
     small.same_dataset(raw(store), small.shown(days))
 
 
+def test_status_names_what_the_user_gave(squall, days, tmp_path, store):
+    pattern = days[0].parent / "day0[0-4].nc"
+    squall("convert", pattern, store)
+    command = json.loads(squall("status", store, "--json").out)["command"]
+    assert command == f"squall convert '{pattern}' {store}"
+    assert "nothing new" in squall(*shlex.split(command)[1:]).out
+    squall("convert", "-", tmp_path / "b.zarr", input="".join(f"{day}\n" for day in days))
+    command = json.loads(squall("status", tmp_path / "b.zarr", "--json").out)["command"]
+    assert shlex.split(command)[2:] == [*map(str, days), str(tmp_path / "b.zarr")]
+
+
 # ---- what is refused ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_grib_and_arrays_are_not_mixed(squall, days, tmp_path, store):
-    small_archive.write(tmp_path / "a.grib2", small_archive.run(0))
-    done = squall("convert", tmp_path / "a.grib2", days[0], store, check=False)
-    assert done.code in (2, 4) and "a.grib2" in done.err and "day00.nc" in done.err, done.err
+@pytest.mark.parametrize("name", ["a.grib2", "z.grib2", "zz"])
+@pytest.mark.parametrize("options", [[], ["--concat-dim", "time"]])
+def test_grib_and_arrays_are_not_mixed(squall, tmp_path, store, name, options):
+    days = small.make(tmp_path, 3)
+    small_archive.write(tmp_path / name, small_archive.run(0))
+    done = squall("convert", *days, tmp_path / name, store, *options, check=False)
+    assert done.code == 2 and name in done.err and "day00.nc" in done.err, done.err
     assert not store.exists()
 
 

@@ -23,7 +23,7 @@ struct pending_unit {
 struct batch {
     struct sq_run *run;
     uint8_t *brick;
-    void **chunks, **casts; /* of each worker: a chunk of the store, and one of the source's type */
+    void **chunks, **casts; /* of each worker: a chunk of the store; elements of one init time of it, of the source's type and of its own */
     struct pending_unit *units;
     size_t unit_count;
     uint64_t first_unit, first_init, init_count; /* what there is of the last unit, too */
@@ -52,23 +52,14 @@ static uint64_t source_index(const struct batch *b, const struct box *box, uint6
     return b->run->plan->cube.source_index[b->first_init + box->begin[0] + i];
 }
 
-/* What becomes the store's fill value: of floats that are cast, NaN. */
-static const void *source_fill(const struct sq_layout_array *a, enum squall_type source_type)
-{
-    static const float NAN32 = __builtin_nanf("");
-    static const double NAN64 = __builtin_nan("");
-    if (source_type == a->type)
-        return a->fill;
-    return source_type == SQUALL_FLOAT64 ? (const void *)&NAN64 : &NAN32;
-}
-
-/* Elements that nothing is read into, of init time i of the box. */
+/* Elements that nothing is read into, of init time i of the box; of what is cast nothing is taken from there. */
 static void fill_index(const struct batch *b, const struct box *box, uint64_t i)
 {
     const struct sq_cube_variable *v = &b->run->plan->cube.variables[box->array];
     const size_t row = (size_t)box->strides[0], element_bytes = sq_type_size(v->source_type);
     const struct sq_layout_array *a = &b->run->plan->layout.arrays[box->array];
-    sq_scatter_fill(b->brick + i * row, row / element_bytes, element_bytes, source_fill(a, v->source_type));
+    if (v->source_type == a->type)
+        sq_scatter_fill(b->brick + i * row, row / element_bytes, element_bytes, a->fill);
 }
 
 static int read_indices(const struct batch *b, const struct box *box, uint64_t i, uint64_t count, struct squall_error *err)
@@ -187,22 +178,86 @@ static int overflow(const struct encoding *e, uint64_t i, double value, struct s
                     place ? sq_plan_file_path(plan, sq_plan_file_of(plan, place->field)) : "", a->name);
 }
 
-/* From the worker's chunk of the source's type to the one of the store's, an init time at a time. What is missing becomes NaN. */
-static int cast_chunk(const struct encoding *e, uint64_t begin, uint64_t count, unsigned worker, struct squall_error *err)
+/* What integers stand for; NaN where something is missing. */
+static void unpack(const struct sq_cube_variable *v, const void *elements, size_t first, size_t count, double *values)
+{
+    const struct sq_cube_packing *p = &v->packing;
+    for (size_t i = 0; i < count; i++) {
+        const double element = sq_number_at(p->type, elements, first + i);
+        values[i] = element * p->scale + p->offset;
+        for (size_t m = 0; m < v->missing_count; m++)
+            if (element == v->missing[m])
+                values[i] = __builtin_nan("");
+    }
+}
+
+/* Elements of one init time: from the source's type, unpacked, to the store's. What is missing becomes NaN. false: one does not fit */
+static bool cast(const struct encoding *e, void *from, size_t count, void *to, double *ret_value)
+{
+    enum { PIECE = 512 };
+    const struct squall_convert_plan *plan = e->batch->run->plan;
+    const struct sq_layout_array *a = &plan->layout.arrays[e->box->array];
+    const struct sq_cube_variable *v = &plan->cube.variables[e->box->array];
+    const enum sq_overflow how = plan->settings.overflow;
+    double values[PIECE];
+    if (!sq_type_is_integer(v->source_type)) {
+        missing_to_nan(v, from, count);
+        return sq_scatter_cast(v->source_type, from, count, a->type, to, count, 1, count, how, NULL, ret_value);
+    }
+    for (size_t i = 0; i < count; i += PIECE) {
+        const size_t n = count - i < PIECE ? count - i : PIECE;
+        unpack(v, from, i, n, values);
+        if (!sq_scatter_cast(SQUALL_FLOAT64, values, n, a->type, (uint8_t *)to + i * a->element_bytes, n, 1, n, how, NULL, ret_value))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * A chunk of another type than the source's: init time by init time, the part of the box that lies in it. from: its first element in the brick.
+ * count: of elements there are along each dimension.
+ */
+static int cast_chunk(const struct encoding *e, uint64_t begin, const uint64_t *count, const uint8_t *from, unsigned worker,
+                      struct squall_error *err)
 {
     const struct batch *b = e->batch;
-    const struct sq_layout_array *a = &b->run->plan->layout.arrays[e->box->array];
-    const struct sq_cube_variable *v = &b->run->plan->cube.variables[e->box->array];
-    const size_t source_bytes = sq_type_size(v->source_type), elements = a->chunk_bytes / a->element_bytes / (size_t)a->chunks[0];
+    const struct box *box = e->box;
+    const struct sq_layout_array *a = &b->run->plan->layout.arrays[box->array];
+    const size_t source_bytes = sq_type_size(b->run->plan->cube.variables[box->array].source_type);
+    const size_t row = a->chunk_bytes / a->element_bytes / (size_t)a->chunks[0];
+    const uint8_t *slabs = slabs_of(b, box->array) + box->begin[0] + begin;
+    uint64_t part[SQ_LAYOUT_RANK_MAX] = {1};
+    int64_t from_strides[SQ_LAYOUT_RANK_MAX] = {0}, packed[SQ_LAYOUT_RANK_MAX] = {0}, to_strides[SQ_LAYOUT_RANK_MAX] = {0};
+    int64_t stride = (int64_t)a->element_bytes;
+    size_t elements = 1;
+    for (unsigned d = a->rank; d-- > 1;) {
+        part[d] = count[d];
+        from_strides[d] = box->strides[d];
+        packed[d] = (int64_t)elements;
+        to_strides[d] = stride;
+        stride *= (int64_t)a->chunks[d];
+        elements *= (size_t)count[d];
+    }
+    uint8_t *values = b->casts[worker], *results = values + row * source_bytes;
     for (uint64_t i = 0; i < a->chunks[0]; i++) {
-        uint8_t *from = (uint8_t *)b->casts[worker] + i * elements * source_bytes;
-        uint8_t *to = (uint8_t *)b->chunks[worker] + i * elements * a->element_bytes;
+        uint8_t *to = (uint8_t *)b->chunks[worker] + i * row * a->element_bytes;
+        const bool there = i < count[0] && slabs[i] == SQ_SLAB_STORED;
+        int64_t strides[SQ_LAYOUT_RANK_MAX] = {0};
         double value;
-        if (i < count)
-            missing_to_nan(v, from, elements);
-        if (!sq_scatter_cast(v->source_type, from, elements, a->type, to, elements, 1, elements, b->run->plan->settings.overflow, NULL,
-                             &value))
+        if (!there || elements < row)
+            sq_scatter_fill(to, row, a->element_bytes, a->fill);
+        if (!there)
+            continue;
+        for (unsigned d = 1; d < a->rank; d++)
+            strides[d] = packed[d] * (int64_t)source_bytes;
+        sq_scatter_copy(a->rank, part, source_bytes, from + (int64_t)i * box->strides[0], from_strides, values, strides,
+                        SQ_SCATTER_INTO_CACHES);
+        if (!cast(e, values, elements, elements < row ? results : to, &value))
             return overflow(e, begin + i, value, err);
+        for (unsigned d = 1; d < a->rank; d++)
+            strides[d] = packed[d] * (int64_t)a->element_bytes;
+        if (elements < row)
+            sq_scatter_copy(a->rank, part, a->element_bytes, results, strides, to, to_strides, SQ_SCATTER_INTO_CACHES);
     }
     return 0;
 }
@@ -214,12 +269,10 @@ static int gather(const struct encoding *e, const uint64_t *begin, unsigned work
     const struct box *box = e->box;
     const struct sq_layout_array *a = &b->run->plan->layout.arrays[box->array];
     const enum squall_type source_type = b->run->plan->cube.variables[box->array].source_type;
-    const size_t source_bytes = sq_type_size(source_type);
-    const bool cast = source_type != a->type;
-    uint64_t count[SQ_LAYOUT_RANK_MAX];
-    int64_t strides[SQ_LAYOUT_RANK_MAX], stride = (int64_t)source_bytes;
+    uint64_t count[SQ_LAYOUT_RANK_MAX] = {0};
+    int64_t strides[SQ_LAYOUT_RANK_MAX], stride = (int64_t)a->element_bytes;
     const uint8_t *from = b->brick;
-    bool whole = true, lies_so = !cast;
+    bool whole = true, lies_so = true;
     for (unsigned d = a->rank; d-- > 0;) {
         count[d] = box->count[d] - begin[d] < a->chunks[d] ? box->count[d] - begin[d] : a->chunks[d];
         whole = whole && count[d] == a->chunks[d];
@@ -228,20 +281,17 @@ static int gather(const struct encoding *e, const uint64_t *begin, unsigned work
         from += (int64_t)begin[d] * box->strides[d];
         stride *= (int64_t)a->chunks[d];
     }
+    *ret = b->chunks[worker];
+    if (source_type != a->type)
+        return cast_chunk(e, begin[0], count, from, worker, err);
     if (lies_so && whole) {
         *ret = from;
         return 0;
     }
-    uint8_t *to = cast ? b->casts[worker] : b->chunks[worker];
-    const size_t elements = a->chunk_bytes / a->element_bytes;
     if (!whole)
-        sq_scatter_fill(to, elements, source_bytes, source_fill(a, source_type));
-    sq_scatter_copy(a->rank, count, source_bytes, from, box->strides, to, strides, SQ_SCATTER_INTO_CACHES);
-    *ret = to;
-    if (!cast)
-        return 0;
-    *ret = b->chunks[worker];
-    return cast_chunk(e, begin[0], count[0], worker, err);
+        sq_scatter_fill(b->chunks[worker], a->chunk_bytes / a->element_bytes, a->element_bytes, a->fill);
+    sq_scatter_copy(a->rank, count, a->element_bytes, from, box->strides, b->chunks[worker], strides, SQ_SCATTER_INTO_CACHES);
+    return 0;
 }
 
 /* Does any init time of the chunk hold something of the sources? */
@@ -514,7 +564,8 @@ static int batch_init(struct batch *b, struct squall_error *err)
     size_t cast_bytes = 0;
     for (size_t i = 0; i < plan->layout.array_count; i++) {
         const struct sq_layout_array *a = &plan->layout.arrays[i];
-        const size_t bytes = a->chunk_bytes / a->element_bytes * sq_type_size(plan->cube.variables[i].source_type);
+        const size_t row = a->chunk_bytes / a->element_bytes / (size_t)a->chunks[0];
+        const size_t bytes = row * (sq_type_size(plan->cube.variables[i].source_type) + a->element_bytes);
         if (a->type != plan->cube.variables[i].source_type && bytes > cast_bytes)
             cast_bytes = bytes;
     }

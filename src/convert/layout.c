@@ -226,14 +226,19 @@ static int count_up(struct sq_layout_array *a, struct squall_error *err)
     return fits ? 0 : sq_error(err, SQUALL_EINVAL, "%s: a chunk is larger than any memory; give shorter --chunks", a->name);
 }
 
-/* Numbers are stored as they are, or cast from one floating type to another. */
+/* Numbers are stored as they are, or cast to floats, integers after they were unpacked. */
 static int check_cast(const struct sq_cube_variable *v, const struct sq_layout_array *a, struct squall_error *err)
 {
-    const bool can = v->source_type == SQUALL_FLOAT32 || v->source_type == SQUALL_FLOAT64;
-    if (a->type == v->source_type || (can && sq_type_is_float(a->type)))
+    const bool can = v->source_type == SQUALL_FLOAT32 || v->source_type == SQUALL_FLOAT64 || sq_type_is_integer(v->source_type);
+    if (a->type == v->source_type)
         return 0;
-    return sq_error(err, SQUALL_EINVAL, "--dtype %s=%s: it is %s, which is stored as it is; float32 and float64 can be cast", a->name,
-                    sq_type_name(a->type), sq_type_name(v->source_type));
+    if (!can)
+        return sq_error(err, SQUALL_EINVAL, "--dtype %s=%s: it is %s, which is stored as it is; float32, float64 and integers can be cast",
+                        a->name, sq_type_name(a->type), sq_type_name(v->source_type));
+    if (sq_type_is_integer(v->source_type) && v->packing.unusable)
+        return sq_error(err, SQUALL_EINVAL, "--dtype %s=%s: its %s is no number, so it cannot be unpacked", a->name, sq_type_name(a->type),
+                        v->packing.unusable);
+    return 0;
 }
 
 static int make_array(const struct sq_settings *s, const struct sq_cube *cube, size_t index, uint64_t init_chunk, struct sq_layout_array *a,

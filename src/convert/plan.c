@@ -3,6 +3,7 @@
  * wrong option or a store of another layout costs no scan.
  */
 #include "convert/plan.h"
+#include "array/dtype.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/lock.h"
@@ -201,8 +202,11 @@ static int lay_out(struct squall_convert_plan *plan, struct squall_error *err)
         SQ_TRY(sq_layout_compare(plan->state.layout, plan->layout.description, err));
     for (size_t i = 0; i < plan->layout.array_count && plan->cube.of_arrays; i++) {
         struct sq_cube_variable *v = &plan->cube.variables[i];
-        if (plan->layout.arrays[i].type != v->source_type)
-            sq_array_drop_missing(v->attributes); /* what is cast says NaN where something is missing */
+        if (plan->layout.arrays[i].type == v->source_type)
+            continue;
+        sq_array_drop_missing(v->attributes); /* what is cast says NaN where something is missing */
+        if (sq_type_is_integer(v->source_type))
+            sq_array_drop_packing(v->attributes);
     }
     plan->setting = (struct sq_unit_setting){
         .ctx = plan->ctx,

@@ -145,13 +145,14 @@ static bool is_same(const struct sq_json *a, const struct sq_json *b)
     return same;
 }
 
-int sq_array_compare_meaning(const char *name, const struct sq_json *of_source, const struct sq_json *of_store, bool with_fill,
+int sq_array_compare_meaning(const char *name, const struct sq_json *of_source, const struct sq_json *of_store, enum sq_array_meaning how,
                              struct squall_error *err)
 {
-    static const char *const KEYS[] = {"units",         "calendar",      "scale_factor", "add_offset",   "_Unsigned",
-                                       "valid_range",   "valid_min",     "valid_max",    "flag_values",  "flag_masks",
-                                       "flag_meanings", "standard_name", "_FillValue",   "missing_value"};
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS - (with_fill ? 0 : 2); i++) {
+    static const char *const KEYS[] = {"units",         "calendar",    "flag_values", "flag_masks",   "flag_meanings",
+                                       "standard_name", "valid_range", "valid_min",   "valid_max",    "_Unsigned",
+                                       "scale_factor",  "add_offset",  "_FillValue",  "missing_value"};
+    static const size_t COUNTS[] = {[SQ_MEANING_ALL] = 14, [SQ_MEANING_CAST] = 12, [SQ_MEANING_UNPACKED] = 6};
+    for (size_t i = 0; i < COUNTS[how]; i++) {
         const struct sq_json *a = scalar(sq_json_get(of_source, KEYS[i])), *b = scalar(sq_json_get(of_store, KEYS[i]));
         SQ_CLEANUP_TEXT struct sq_text was = SQ_TEXT_INIT;
         SQ_CLEANUP_TEXT struct sq_text is = SQ_TEXT_INIT;
@@ -220,4 +221,46 @@ void sq_array_drop_missing(struct sq_json *attributes)
         if (understood)
             sq_json_remove(attributes, MISSING_KEYS[k]);
     }
+}
+
+static const char *const PACKING_KEYS[] = {"scale_factor", "add_offset", "_Unsigned", "valid_range", "valid_min", "valid_max"};
+
+void sq_array_drop_packing(struct sq_json *attributes)
+{
+    for (size_t i = 0; i < sizeof PACKING_KEYS / sizeof *PACKING_KEYS; i++)
+        sq_json_remove(attributes, PACKING_KEYS[i]);
+}
+
+/* Of the same size. */
+static enum squall_type with_sign(enum squall_type type, bool is_signed)
+{
+    static const enum squall_type PAIRS[][2] = {
+        {SQUALL_UINT8, SQUALL_INT8}, {SQUALL_UINT16, SQUALL_INT16}, {SQUALL_UINT32, SQUALL_INT32}, {SQUALL_UINT64, SQUALL_INT64}};
+    for (size_t i = 0; i < sizeof PAIRS / sizeof *PAIRS; i++)
+        if (type == PAIRS[i][0] || type == PAIRS[i][1])
+            return PAIRS[i][is_signed];
+    return type;
+}
+
+int sq_array_packing(const struct squall_array *a, struct sq_cube_packing *ret, double *missing, size_t missing_count,
+                     struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *attributes = NULL;
+    struct sq_cube_packing p = {.type = a->info.type, .scale = 1};
+    double *const numbers[] = {&p.scale, &p.offset};
+    SQ_TRY(sq_json_parse(a->info.attributes, strlen(a->info.attributes), &attributes, err));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const struct sq_json *value = scalar(sq_json_get(attributes, PACKING_KEYS[i]));
+        if (value && !sq_json_double(value, numbers[i]))
+            p.unusable = PACKING_KEYS[i];
+    }
+    const char *without_sign = sq_json_string(sq_json_get(attributes, "_Unsigned"));
+    if (without_sign && (!strcmp(without_sign, "true") || !strcmp(without_sign, "false")))
+        p.type = with_sign(p.type, without_sign[0] == 'f');
+    const double range = ldexp(1, (int)(8 * a->info.element_bytes));
+    const bool is_signed = with_sign(p.type, true) == p.type;
+    for (size_t i = 0; i < missing_count && p.type != a->info.type; i++)
+        missing[i] += !is_signed && missing[i] < 0 ? range : is_signed && missing[i] >= range / 2 ? -range : 0;
+    *ret = p;
+    return 0;
 }

@@ -26,8 +26,15 @@ int sq_array_entry_attributes(struct sq_array_builder *b, const struct sq_array_
         SQ_TRY(sq_array_attributes(e->source, &source, err));
     if (e->stored)
         SQ_TRY(sq_array_attributes(e->stored, &stored, err));
-    if (source && stored && e->role != SQ_ARRAY_AXIS)
-        SQ_TRY(sq_array_compare_meaning(e->name, source, stored, sq_array_form_of(e->source).type == e->stored->info.type, err));
+    if (source && stored && e->role != SQ_ARRAY_AXIS) {
+        const enum squall_type type = sq_array_form_of(e->source).type;
+        const bool same = type == e->stored->info.type, unpacked = !same && sq_type_is_integer(type);
+        SQ_TRY(sq_array_compare_meaning(e->name, source, stored,
+                                        same       ? SQ_MEANING_ALL
+                                        : unpacked ? SQ_MEANING_UNPACKED
+                                                   : SQ_MEANING_CAST,
+                                        err));
+    }
     if (e->source && !e->stored && sq_array_fill_is_unusable(e->source))
         SQ_TRY(sq_array_tell(b, err, "%s: %s has a _FillValue that no %s can be; it is left out", b->options->paths[b->options->first_file],
                              e->name, sq_type_name(e->source->info.type)));

@@ -36,6 +36,7 @@ static int add_variable(struct sq_array_builder *b, const struct sq_array_entry 
     cube->variables[cube->variable_count++] = v;
     struct sq_cube_variable *added = &cube->variables[cube->variable_count - 1];
     SQ_TRY(sq_array_missing_values(a, cube->arena, &added->missing, &added->missing_count, err));
+    SQ_TRY(sq_array_packing(a, &added->packing, added->missing, added->missing_count, err));
     return sq_array_fill_value(e->stored ? e->stored : a, &added->fill_value, err);
 }
 

@@ -43,6 +43,13 @@ struct sq_cube_damage {
 
 enum sq_cube_dim { SQ_DIM_INIT_TIME, SQ_DIM_STEP, SQ_DIM_NUMBER, SQ_DIM_LEVEL, SQ_DIM_Y, SQ_DIM_X, SQ_DIM_STACK, SQ_DIM_OTHER };
 
+/* What the elements of an array stand for (CF conventions, 8.1): element × scale + offset. */
+struct sq_cube_packing {
+    enum squall_type type; /* as which elements are taken: of the source's size, but of the sign that _Unsigned says */
+    double scale, offset;
+    const char *unusable; /* an attribute that should be a number; NULL: none */
+};
+
 /* One output array, without its data. Dimensions in order: init_time, [stack], step, [number], [level], y, x (or values). */
 struct sq_cube_variable {
     char *name;
@@ -61,6 +68,7 @@ struct sq_cube_variable {
     struct sq_json *fill_value; /* as Zarr v3 spells it; NULL: the type's own */
     double *missing;            /* values that stand for missing ones; the arena's */
     size_t missing_count;
+    struct sq_cube_packing packing;
 };
 
 /* Where one field goes. A field is one horizontal slab of one variable. Sorted by (init, variable, then C order of the slab). */

@@ -603,10 +603,11 @@ static int refuse_fatal(const struct many *m, struct squall_error *err)
         if (drift->fatal)
             return sq_error(err, SQUALL_EREFUSED, "%s: they cannot be read as one array", drift->lines[drift->fatal_line]);
         if (drift->packing && m->to_store)
-            return sq_error(err, SQUALL_EREFUSED,
-                            "%s: the same numbers mean something else in the one than in the other, so no --drift makes them one array; "
-                            "convert them into stores of their own, or unpacked, by xarray's to_zarr",
-                            drift->lines[drift->packing_line]);
+            return sq_error(
+                err, SQUALL_EREFUSED,
+                "%s: the same numbers mean something else in the one than in the other, so no --drift makes them one array; "
+                "convert each kind for itself, into stores of their own or unpacked (--dtype NAME=float32) one after the other into one",
+                drift->lines[drift->packing_line]);
     }
     return 0;
 }

@@ -105,6 +105,23 @@ def test_names_of_dask_arrays_tell_files_apart(tmp_path):
     assert name(tmp_path / "a.nc") != first
 
 
+def test_xarray_names_arrays_of_lists_by_their_texts_alone(tmp_path):
+    """What docs/xarray.md warns of: the name stays when a file changes, but what was opened before raises."""
+    paths = [str(tmp_path / f"{i}.nc") for i in range(2)]
+    for i, path in enumerate(paths):
+        xr.Dataset({"a": ("t", [1.0 * i])}, {"t": [i]}).to_netcdf(path, engine="netcdf4")
+    before = xr.open_dataset(paths, engine="squall", chunks={})
+    own = xr.open_dataset(paths, engine="squall").chunk({"t": 1})
+    xr.Dataset({"a": ("t", [7.0])}, {"t": [1]}).to_netcdf(tmp_path / "new.nc", engine="netcdf4")
+    os.replace(tmp_path / "new.nc", paths[1])
+    after = xr.open_dataset(paths, engine="squall", chunks={})
+    assert before.a.data.name == after.a.data.name and after.a.values.tolist() == [0, 7]
+    for stale in (before, own):
+        with pytest.raises(squall.Error, match="changed since it was opened"):
+            stale.a.compute(scheduler="synchronous")
+    assert own.a.data.name != xr.open_dataset(paths, engine="squall").chunk({"t": 1}).a.data.name
+
+
 def test_graphs_have_no_more_than_what_any_engine_needs(tmp_path):
     """Beside the graph of an engine that does nothing."""
     shape, chunks = (3000, 4, 4), (1, 4, 4)

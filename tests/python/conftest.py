@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 
+import hypothesis
 import pytest
 
 try:  # before netCDF4, which points libhdf5 to filters of its own under the same numbers
@@ -20,6 +21,13 @@ PACKAGE = BUILD / "python"  # the Python package of this build, for the tests an
 sys.path.insert(0, str(PACKAGE))
 os.environ["SQUALL_INDEX_CACHE"] = "0"  # tests keep nothing in the user's folders
 os.environ["PYTHONPATH"] = os.pathsep.join([str(PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+# the same examples in every run, kept nowhere
+hypothesis.settings.register_profile(
+    "squall", derandomize=True, database=None, deadline=None, suppress_health_check=list(hypothesis.HealthCheck), print_blob=False
+)
+hypothesis.settings.load_profile("squall")
 
 
 def pytest_configure(config):

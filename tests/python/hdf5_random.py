@@ -1,15 +1,16 @@
-"""Random HDF5 datasets made by h5py: layouts and chunk indexes of all library versions, filters and masks of them, types, fill values, what
-was written and what was not, and sizes changed afterwards. A case is made again by its number."""
+"""Random HDF5 files made by h5py: datasets with the layouts and chunk indexes of all library versions, filters and masks of them, types,
+fill values, what was written and what was not, and sizes changed afterwards; in groups with few members and with many. They are drawn by
+hypothesis, which makes what fails smaller."""
 
 import ctypes
 import glob
 import math
 import os
-import random
 
 import h5py
 import hdf5plugin
 import numpy as np
+from hypothesis import strategies as st
 
 VERSIONS = "earliest v108 v110 v112 v114 latest".split()
 TEXTS = ["", "a", "Zürich", "🎉", "x" * 40]
@@ -169,12 +170,11 @@ def plugin(plist, options):
 
 
 class Case:
-    """What is in the file that make() writes; self.features say what was drawn."""
+    """A dataset that make() writes into a file; self.features say what was drawn."""
 
-    def __init__(self, number):
-        self.number = number
-        rng = self.rng = random.Random(number)
-        self.version = rng.choice(VERSIONS)
+    def __init__(self, rng, version):
+        self.rng, self.version = rng, version
+        self.seed = rng.randint(0, 2**32 - 1)  # of values
         self.kind, self.dtype = any_type(rng)
         self.rank = rng.choice([0, 1, 1, 2, 2, 3, 4])
         self.shape = tuple(rng.choice([0, *range(1, 20)] if self.rank < 3 else range(1, 7)) for _ in range(self.rank))
@@ -183,20 +183,16 @@ class Case:
             layouts = ["chunked"]
         self.layout = rng.choice(layouts)
         self.chunks = tuple(rng.randint(1, max(1, n + 2)) for n in self.shape)
-        self.features = [self.version, self.kind, self.layout]
+        self.features = [self.kind, self.layout]
 
     def __repr__(self):
-        return f"case {self.number}: {', '.join(self.features)}, {self.dtype}, shape {self.shape}, chunks {self.chunks}"
+        return f"{', '.join(self.features)}, {self.dtype}, shape {self.shape}, chunks {self.chunks}, values {self.seed}"
 
-    def make(self, path):
-        rng = self.rng
-        with h5py.File(path, "w", libver=(self.version, "latest"), userblock_size=rng.choice([0, 0, 0, 512])) as f:
-            f.create_group("group")
-            low = stored_type(rng, self.kind, self.dtype)
-            space = h5py.h5s.create_simple(self.shape, self.draw_maximum()) if self.rank else h5py.h5s.create(h5py.h5s.SCALAR)
-            dset = h5py.Dataset(h5py.h5d.create(f.id, b"x", low, space, self.plist(low)))
-            self.write(f, dset)
-        return path
+    def make(self, f, group, name):
+        low = stored_type(self.rng, self.kind, self.dtype)
+        space = h5py.h5s.create_simple(self.shape, self.draw_maximum()) if self.rank else h5py.h5s.create(h5py.h5s.SCALAR)
+        dset = h5py.Dataset(h5py.h5d.create(group.id, name.encode(), low, space, self.plist(low)))
+        self.write(f, dset)
 
     def draw_maximum(self):
         """The greatest shape decides which index a dataset of newer versions has."""
@@ -233,7 +229,7 @@ class Case:
         return plist
 
     def draw_fill(self, plist):
-        make = np.random.default_rng(self.number)
+        make = np.random.default_rng(self.seed)
         value = some_values(self.rng, make, self.kind, self.dtype, (1,))
         if self.kind == "text":
             plist.set_fill_value(np.array([self.rng.choice(TEXTS[1:])], dtype=self.dtype))
@@ -245,7 +241,7 @@ class Case:
 
     def write(self, f, dset):
         """All of it or boxes of it, from none on; other sizes; chunks past the filters."""
-        rng, make = self.rng, np.random.default_rng(self.number)
+        rng, make = self.rng, np.random.default_rng(self.seed)
         parts = rng.choice([0, 1, 1, 2]) if rng.random() < 0.5 else "all"
         for _ in range(1 if parts == "all" else parts):
             box = tuple(slice(None) if parts == "all" else self.a_slice(n) for n in dset.shape)
@@ -274,7 +270,7 @@ class Case:
     def write_past_filters(self, dset):
         """A chunk that no filter touched: its mask says so."""
         dtype = dset.id.get_type().dtype
-        chunk = bits(np.random.default_rng(self.number), self.chunks, dtype)
+        chunk = bits(np.random.default_rng(self.seed), self.chunks, dtype)
         at = tuple(self.rng.randrange(0, n, c) for n, c in zip(dset.shape, self.chunks, strict=True))
         dset.id.write_direct_chunk(at, chunk.tobytes(), (1 << len(self.filters)) - 1)
         self.features.append("masked")
@@ -282,6 +278,37 @@ class Case:
     def a_slice(self, n):
         begin = self.rng.randint(0, n)
         return slice(begin, self.rng.randint(begin, n))
+
+
+class File:
+    """Groups of datasets: a group with few members is compact, one with many is dense, where the version knows these."""
+
+    def __init__(self, rng, version, sizes):
+        self.version = version
+        self.userblock = rng.choice([0, 0, 0, 512])
+        self.compact = rng.choice([0, 2, 8])  # as many members at most are kept in the header
+        self.groups = [[Case(rng, version) for _ in range(size)] for size in sizes]
+
+    def __repr__(self):
+        cases = "\n".join(f"  g{i}/x{k}: {case}" for i, group in enumerate(self.groups) for k, case in enumerate(group))
+        return f"libver {self.version}, user block {self.userblock}, groups compact up to {self.compact}\n{cases}"
+
+    def make(self, path):
+        with h5py.File(path, "w", libver=(self.version, "latest"), userblock_size=self.userblock) as f:
+            f.create_group("group")
+            for i, cases in enumerate(self.groups):
+                plist = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
+                library().H5Pset_link_phase_change(ctypes.c_int64(plist.id), self.compact, self.compact // 2)
+                group = h5py.Group(h5py.h5g.create(f.id, f"g{i}".encode(), gcpl=plist))
+                for k, case in enumerate(cases):
+                    case.make(f, group, f"x{k}")
+        return path
+
+
+def files(version):
+    """Each with its source of further draws."""
+    sizes = st.lists(st.integers(1, 8), min_size=1, max_size=3)
+    return st.builds(lambda rng, sizes: (rng, File(rng, version, sizes)), st.randoms(use_true_random=False), sizes)
 
 
 def selections(rng, shape):

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import squall as sq
 from conftest import SHARED
-from hdf5_random import EDGES_UNFILTERED, Case, library, selections, set_fill_value
+from hdf5_random import EDGES_UNFILTERED, VERSIONS, File, files, library, selections, set_fill_value
+from hypothesis import given, settings
 
-EACH = 400
 FILES = sorted(p.name for p in (SHARED / "data" / "hdf5").glob("*")) if SHARED.is_dir() else []
 
 
@@ -147,37 +147,56 @@ def test_commands_take_hdf5_files(squall, shared):
 # ---- random ones -----------------------------------------------------------------------------------------------------------------------
 
 
-def check(number, path):
-    case = Case(number)
-    case.make(path)
-    rng = random.Random(number)
-    copy = shutil.copy(path, path.with_suffix(".copy"))
-    with h5py.File(copy, "r+") as f:  # to read texts that are fill values libhdf5 has to write
-        group = sq.open(path)
-        array, dset = group["x"], f["x"]
-        what = f"{case}\n{array!r}"
-        assert not array.unsupported, f"{what}: {array.unsupported}"
-        wanted = wanted_values(f, dset)
-        assert wanted is not None, what
-        assert_same(np.asarray(array[...]), wanted, what)
-        if case.kind in ("number", "complex", "raw", "structure"):
-            fill = np.asarray(dset.fillvalue, dset.dtype)
-            assert_same(np.asarray(array.fill_value), fill.astype(packed(fill.dtype)), f"fill value of {what}")
-        for key in selections(rng, dset.shape) if dset.shape else ():
-            assert_same(np.asarray(array[key]), np.asarray(wanted[key]), f"{key} of {what}")
+FEATURES = {*"contiguous compact chunked fixed extensible tree single implicit shuffle deflate fletcher32 masked fill resized".split()}
+FEATURES |= {*"number complex bool enum text bytes raw sequence structure array reference".split()}
+SELDOM = {*"lzf szip bzip2 lz4 zstd blosc bitshuffle scaleoffset nbit".split()}  # drawn among many
 
 
-@pytest.mark.parametrize("first", range(0, EACH, 50))
-def test_random_datasets_are_read_as_h5py_reads_them(tmp_path, first):
-    for number in range(first, first + 50):
-        check(number, tmp_path / "random.h5")
+def check(rng, case, array, f, dset):
+    what = f"{dset.name}: {case}\n{array!r}"
+    assert not array.unsupported, f"{what}: {array.unsupported}"
+    wanted = wanted_values(f, dset)
+    assert wanted is not None, what
+    assert_same(np.asarray(array[...]), wanted, what)
+    if case.kind in ("number", "complex", "raw", "structure"):
+        fill = np.asarray(dset.fillvalue, dset.dtype)
+        assert_same(np.asarray(array.fill_value), fill.astype(packed(fill.dtype)), f"fill value of {what}")
+    for key in selections(rng, dset.shape) if dset.shape else ():
+        assert_same(np.asarray(array[key]), np.asarray(wanted[key]), f"{key} of {what}")
+
+
+def check_files(version, examples, path, features):
+    """As many as are wanted, and that these features are among them."""
+    seen, cases = set(), 0
+
+    @settings(max_examples=examples)
+    @given(files(version))
+    def check_file(drawn):
+        nonlocal cases
+        rng, file = drawn
+        file.make(path)
+        copy = shutil.copy(path, path.with_suffix(".copy"))
+        with h5py.File(copy, "r+") as f:  # to read texts that are fill values libhdf5 has to write
+            group = sq.open(path)
+            for i, members in enumerate(file.groups):
+                for k, case in enumerate(members):
+                    check(rng, case, group[f"g{i}/x{k}"], f, f[f"g{i}/x{k}"])
+                    seen.update(case.features)
+                    cases += 1
+
+    check_file()
+    assert cases > 6 * examples and not features - seen, (cases, features - seen)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_random_datasets_are_read_as_h5py_reads_them(tmp_path, version):
+    check_files(version, 45, tmp_path / "random.h5", FEATURES)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(EACH, EACH + 10000, 250))
-def test_many_random_datasets_are_read_as_h5py_reads_them(tmp_path, first):
-    for number in range(first, first + 250):
-        check(number, tmp_path / "random.h5")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_many_random_datasets_are_read_as_h5py_reads_them(tmp_path, version):
+    check_files(version, 2000, tmp_path / "random.h5", FEATURES | SELDOM)
 
 
 # ---- what random ones are too small for ------------------------------------------------------------------------------------------------
@@ -396,8 +415,8 @@ def test_damaged_files_are_errors_or_values(tmp_path):
     """Nothing else: no crash, no other exception, no endless walk."""
     errors = 0
     for number in range(60):
-        data = Case(number).make(tmp_path / "whole.h5").read_bytes()
         rng = random.Random(number)
+        data = File(rng, rng.choice(VERSIONS), [1]).make(tmp_path / "whole.h5").read_bytes()
         for _ in range(12):
             damaged = bytearray(data)
             for _ in range(rng.choice([1, 1, 2, 8])):

@@ -106,7 +106,7 @@ struct squall_verify_result {
     char *text, *json;  /* free() */
 };
 
-/* Check every chunk against its record (length, checksum); without records decode every chunk. */
+/* Check every chunk against its record (length, checksum); of a path without records, which may be a file or a pattern, decode every chunk. */
 int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events,
                          struct squall_verify_result *ret, struct squall_error *err) SQUALL_CHECK;
 

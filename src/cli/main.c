@@ -39,7 +39,7 @@ const struct command commands[] = {
      "field, sequences are lists. A .npy file has the numbers themselves.",
      NAMES("selection", "nearest", "field", "output", "concat-dim", "drift"), run_get},
     {"convert", "SRC... DST", 2, ANY_NUMBER, "an archive of GRIB, HDF5 or NetCDF files, or a store, into one Zarr store",
-     "SRC are GRIB, HDF5 or NetCDF files, folders of GRIB files, Zarr stores, globs (quoted or not), or - for a\n"
+     "SRC are GRIB, HDF5 or NetCDF files, folders of them, Zarr stores, globs (quoted or not), or - for a\n"
      "list of paths on stdin. Running the same command again does only what is missing or has changed, so it\n"
      "can follow an archive that grows, and go on after an interruption.",
      NAMES("chunks", "dtype", "on-overflow", "codec", "select", "rename", "coarsen", "every", "stack", "stack-name", "append-dim",
@@ -51,8 +51,10 @@ const struct command commands[] = {
      "regions that nobody has written, and exit code 3 until finish() has given all files their\n"
      "names.",
      NULL, run_status},
-    {"verify", "DST", 1, 1, "check every chunk of a store",
-     "Compares each chunk's length and checksum with its record; without records each chunk is decoded.\n"
+    {"verify", "PATH", 1, 1, "check every chunk of a store or file",
+     "Compares each chunk's length and checksum with its record; without records (stores of others, GRIB,\n"
+     "HDF5 and NetCDF files, patterns in quotes) each chunk is decoded. Chunks that were never written, which\n"
+     "read as the fill value, are named, but for patterns.\n"
      "Exit code 5 where one is damaged or missing, 3 where an array cannot be checked.",
      NULL, run_verify},
     {"bench", "PATH", 1, 1, "how fast this machine reads a file or store",

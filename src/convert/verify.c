@@ -1,7 +1,7 @@
 /*
  * squall verify: every chunk that a record tells of, by length and checksum, in parallel; what has no record, the coordinates and the
- * metadata, is read. A Zarr store without records is decoded instead, chunk by chunk: that finds what does not decode, and what is not
- * there.
+ * metadata, is read. A path without records (a Zarr store of others, HDF5 and NetCDF files) is decoded instead, chunk by chunk: that finds
+ * what does not decode, and what is not there.
  */
 #include "array/dtype.h"
 #include "base/checked.h"
@@ -314,7 +314,9 @@ static const char *reason_of(const struct decoding *d, const char *name, const c
     SQ_CLEANUP_FREE char *said = sq_format("array %s, chunk %s: ", d->info.name, numbers);
     if (said && !strncmp(message, said, strlen(said)))
         message += strlen(said);
-    return !strncmp(message, d->v->store, store) && message[store] == '/' ? message + store + 1 : message;
+    if (strncmp(message, d->v->store, store) != 0)
+        return message;
+    return message[store] == '/' ? message + store + 1 : !strncmp(message + store, ": ", 2) ? message + store + 2 : message;
 }
 
 /* Decode it; what fails is a finding. */
@@ -346,13 +348,18 @@ static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order,
     return add_finding(d->v, &d->v->bad, order, line, err);
 }
 
-/* A chunk in a file of its own may be absent though its place is known; one that cannot be looked at is not absent. stored: by the array's grid. */
+/*
+ * A chunk in a file of its own may be absent though its place is known; one that cannot be looked at is not absent, nor is one of an array that others make
+ * up, which has no chunks of its own. stored: by the array's grid.
+ */
 static int is_absent(const struct decoding *d, const uint64_t *stored, bool *ret, struct squall_error *err)
 {
     struct sq_location where = {0};
     enum sq_file_kind kind = SQ_FILE_REGULAR;
     const struct sq_array_ops *ops = d->array->ops;
     struct squall_error reason = SQUALL_ERROR_INIT;
+    if (!ops->locate)
+        return 0;
     int status = ops->locate(d->array, stored, &where, &reason);
     if (status == SQUALL_ENOMEM)
         return sq_error(err, status, "%s", reason.message);
@@ -426,6 +433,12 @@ static int decode_array(struct verify *v, squall_array *a, bool complete, size_t
     if (why_not)
         return add_finding(v, complete && !d.info.unsupported ? &v->bad : &v->unchecked, first_order,
                            sq_format("%s: %s: not checked: %s", v->store, d.info.name, why_not), err);
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    int status = a->ops->prepare ? a->ops->prepare(a, &failure) : 0;
+    if (status == SQUALL_ENOMEM || status == SQUALL_ECANCELLED)
+        return sq_error(err, status, "%s", failure.message);
+    if (status)
+        return add_finding(v, &v->bad, first_order, sq_format("%s: %s: %s", v->store, d.info.name, failure.message), err);
     unsigned threads = v->ctx->threads;
     if (bytes && threads > v->ctx->memory_bytes / 2 / bytes)
         threads = (unsigned)(v->ctx->memory_bytes / 2 / bytes);
@@ -446,8 +459,6 @@ static int by_decoding(squall_context *ctx, struct verify *v, struct squall_erro
     struct squall_dataset_info info = squall_dataset_info(ds);
     size_t order = 0;
     int status = 0;
-    if (strncmp(info.format, "zarr", 4) != 0)
-        status = sq_error(err, SQUALL_EINVAL, "%s: %s, not a Zarr store", v->store, info.format);
     for (size_t i = 0; i < info.problem_count && !status; i++)
         status = add_finding(v, &v->bad, 0, sq_strdup(squall_dataset_problem(ds, i)), err);
     for (size_t i = 0; i < info.array_count && !status; i++) {

@@ -482,6 +482,35 @@ def test_a_file_that_was_cut_off_is_read_as_far_as_it_goes(squall, tmp_path):
         assert done.code == 3 and done.out.split()[1:] == ["60,60", "57.5,57.5", "55,55"]
 
 
+def test_verify_decodes_files_and_names_what_fails_and_what_was_never_written(squall, tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        v = f.create_dataset("v", (4, 100), "f4", chunks=(1, 100), compression="gzip")
+        v[0], v[2] = np.random.default_rng(1).random((2, 100))
+        where = v.id.get_chunk_info(1)
+    done = squall("verify", tmp_path / "a.h5")
+    assert done.out == "".join(
+        f"{tmp_path / 'a.h5'}: {what}\n"
+        for what in ("v: chunk 1/0: absent, reads as fill", "v: chunk 3/0: absent, reads as fill", "4 chunks decoded: 0 bad, 2 absent")
+    )
+    data = bytearray((tmp_path / "a.h5").read_bytes())
+    data[where.byte_offset + 20 : where.byte_offset + 60] = b"\xff" * 40
+    (tmp_path / "bad.h5").write_bytes(data)
+    done = squall("verify", tmp_path / "bad.h5", check=False)
+    assert done.code == 5
+    assert done.out.startswith(f"{tmp_path / 'bad.h5'}: v: chunk 2/0: byte {where.byte_offset}: zlib: ")
+    assert "4 chunks decoded: 1 bad, 2 absent" in done.out
+
+
+@pytest.mark.parametrize("kind", ["NETCDF4", "NETCDF3_CLASSIC"])
+def test_verify_of_a_pattern_looks_into_every_file(squall, tmp_path, kind):
+    for day in (1, 2, 3):
+        write_day(tmp_path / f"{day}.nc", day, kind=kind)
+    assert " 0 bad, 0 absent" in squall("verify", tmp_path / "*.nc").out
+    cut_off(tmp_path / "2.nc", -40)
+    done = squall("verify", tmp_path / "*.nc", check=False)
+    assert done.code in (1, 5) and str(tmp_path / "2.nc") in done.out + done.err
+
+
 def test_an_array_that_is_not_there_is_answered_with_what_may_be_meant(squall, tmp_path):
     path = tmp_path / "g.nc"
     write_day(path, 0)

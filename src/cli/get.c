@@ -74,10 +74,18 @@ static void next_place(const struct block *b, uint64_t *at)
         at[d] = 0;
 }
 
+/* A coordinate's values label its own dimension: once is enough, but of steps, whose labels have the unit. */
+static bool labels_itself(const struct block *b)
+{
+    return b->rank == 1 && b->labels[0].kind != COORDINATE_NONE && b->labels[0].kind != COORDINATE_SPAN &&
+           !strcmp(b->dims[0], b->info.name);
+}
+
 static void write_csv(FILE *out, const struct block *b)
 {
     uint64_t at[SQUALL_RANK_MAX] = {0};
-    for (unsigned d = 0; d < b->rank; d++)
+    const unsigned labels = labels_itself(b) ? 0 : b->rank;
+    for (unsigned d = 0; d < labels; d++)
         fprintf(out, "%s,", b->dims[d]);
     if (is_structure(b->info.numpy_type))
         structure_print_names(out, b->info.numpy_type, b->info.name);
@@ -85,7 +93,7 @@ static void write_csv(FILE *out, const struct block *b)
         fputs(b->info.name, out);
     fputc('\n', out);
     for (size_t i = 0; i < b->count && !ferror(out); i++) {
-        for (unsigned d = 0; d < b->rank; d++) {
+        for (unsigned d = 0; d < labels; d++) {
             print_label(out, b, d, at[d], false);
             fputc(',', out);
         }

@@ -152,7 +152,7 @@ def test_times_are_dates_of_their_calendar(squall, tmp_path, calendar, units):
         f["time"].setncatts({"units": units, "calendar": calendar})
     wanted = cftime.num2date(counts, units, calendar, only_use_cftime_datetimes=True)
     rows = [line.split(",") for line in squall("get", path, "v").out.splitlines()[1:]]
-    assert [row[0] for row in rows] == [line.split(",")[1] for line in squall("get", path, "time").out.splitlines()[1:]]
+    assert [row[0] for row in rows] == squall("get", path, "time").out.splitlines()[1:]
     for (text, _), date in zip(rows, wanted, strict=True):
         whole, _, fraction = text.partition(".")
         told = cftime.datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S", calendar=date.calendar)

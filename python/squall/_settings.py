@@ -52,8 +52,13 @@ def handles():
 
 def threads_of_workers(module):
     """How many threads the Dask workers of this process have together, 0 where none runs; module: distributed.worker."""
+    worker_type = getattr(module, "Worker", None)  # another thread may be importing it
     running = getattr(module, "WORKER_ANY_RUNNING", ())
-    return sum(worker.state.nthreads for worker in list(module.Worker._instances) if worker.status in running)
+    try:
+        workers = tuple(getattr(worker_type, "_instances", ()))
+    except RuntimeError:  # another thread has just started one
+        return threads_of_workers(module)
+    return sum(worker.state.nthreads for worker in workers if worker.status in running)
 
 
 _current = {"threads": None, "memory": None, "max_open_files": None, "cache_folder": None}

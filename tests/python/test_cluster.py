@@ -114,8 +114,8 @@ def kill_a_worker_during(client, data):
         time.sleep(0.01)
     assert not future.done()
     os.kill(sorted(pids.values())[0], signal.SIGKILL)
-    values = future.result(timeout=120)
-    client.wait_for_workers(WORKERS, timeout=120)
+    values = future.result(timeout=600)
+    client.wait_for_workers(WORKERS, timeout=600)
     return values
 
 

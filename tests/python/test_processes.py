@@ -94,7 +94,6 @@ class Readers:
     [
         ("fork", 4),
         ("spawn", 1),
-        ("forkserver", 1),
         *(pytest.param(method, 100, marks=pytest.mark.long) for method in ("fork", "spawn", "forkserver")),
     ],
 )

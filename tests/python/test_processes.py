@@ -212,7 +212,7 @@ def test_datasets_are_opened_while_distributed_is_imported(folder):
     )
     pytest.importorskip("distributed")
     done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, timeout=120)
-    assert done.stdout.split() == ["read"] * 3, done.stderr
+    assert done.stdout.count("read") == 3, done.stderr  # the lines of threads may run together
 
 
 # ---- how many threads work ------------------------------------------------------------------------------------------------------------

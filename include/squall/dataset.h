@@ -16,6 +16,7 @@ struct squall_dataset_info {
     const char *attributes;      /* a JSON object */
     const char *attribute_types; /* as of squall_array_info */
     int is_array;                /* the path is one array, not a group of them */
+    size_t file_count;           /* that it is made of; 1 of a store */
     size_t array_count;
     size_t group_count;   /* below the root: squall_dataset_group */
     size_t problem_count; /* what could not be read, or was left out: squall_dataset_problem */

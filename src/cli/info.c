@@ -197,7 +197,10 @@ static void print_summary(const squall_dataset *ds, const char *path)
         const struct squall_array_info a = squall_array_info(squall_dataset_array_at(ds, i));
         bytes += array_bytes(&a);
     }
-    printf("%s: %s, %zu array%s, ", path, info.format, info.array_count, info.array_count == 1 ? "" : "s");
+    printf("%s: %s, ", path, info.format);
+    if (info.file_count > 1)
+        printf("%zu files, ", info.file_count);
+    printf("%zu array%s, ", info.array_count, info.array_count == 1 ? "" : "s");
     if (info.group_count > 0)
         printf("%zu group%s, ", info.group_count, info.group_count == 1 ? "" : "s");
     printf("%s in memory\n", size_text(bytes, size));
@@ -344,7 +347,7 @@ static void print_json(const squall_dataset *ds, const struct grid_list *grids, 
     struct squall_dataset_info info = squall_dataset_info(ds);
     fputs("{\"path\": ", stdout);
     print_json_string(stdout, path);
-    printf(", \"format\": \"%s\", \"attributes\": ", info.format);
+    printf(", \"format\": \"%s\", \"files\": %zu, \"attributes\": ", info.format, info.file_count);
     print_strict_json(info.attributes);
     fputs(",\n \"dimensions\": [\n", stdout);
     for (size_t i = 0; i < dimensions->count; i++) {

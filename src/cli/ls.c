@@ -707,7 +707,11 @@ int run_ls(const struct arguments *a)
         l.known = array_columns;
         l.known_count = ARRAY_COLUMNS;
     }
-    if (code == EXIT_USAGE && choose_columns(&l, arrays ? ARRAY_DEFAULTS : FIELD_DEFAULTS))
+    struct squall_error err = SQUALL_ERROR_INIT;
+    if (code == EXIT_USAGE && !arrays && joins_files(a) && looks_like_grib(l.paths.items[0])) {
+        refuse_joining(a, l.paths.items[0], &err);
+        code = fail_with(&err);
+    } else if (code == EXIT_USAGE && choose_columns(&l, arrays ? ARRAY_DEFAULTS : FIELD_DEFAULTS))
         code = arrays ? list_datasets(&l, ctx) : list_fields(&l, ctx);
     if (a->json && code != EXIT_USAGE && code != EXIT_FAILED)
         fputs(l.rows ? "\n]\n" : "[]\n", stdout);

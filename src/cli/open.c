@@ -16,12 +16,30 @@ static enum squall_drift drift_of(const char *word)
     return !strcmp(word, "warn") ? SQUALL_DRIFT_WARN : !strcmp(word, "first") ? SQUALL_DRIFT_FIRST : SQUALL_DRIFT_ERROR;
 }
 
+int refuse_joining(const struct arguments *a, const char *path, struct squall_error *err)
+{
+    err->status = SQUALL_EINVAL;
+    snprintf(err->message, sizeof err->message,
+             "%s: fields of GRIB tell themselves where they belong; --%s is for other files: leave it out", path,
+             a->concat_dim ? "concat-dim" : "drift");
+    return err->status;
+}
+
 int dataset_open(squall_context *ctx, const struct arguments *a, const char *const *paths, size_t count, squall_dataset **ret,
                  struct squall_error *err)
 {
     const struct squall_many_options wanted = {.concat_dim = a->concat_dim, .drift = drift_of(a->drift)};
-    return count == 1 && !joins_files(a) ? squall_dataset_open(ctx, paths[0], ret, err)
-                                         : squall_dataset_open_many(ctx, paths, count, &wanted, ret, err);
+    squall_dataset *ds;
+    const int status = count == 1 && !joins_files(a) ? squall_dataset_open(ctx, paths[0], &ds, err)
+                                                     : squall_dataset_open_many(ctx, paths, count, &wanted, &ds, err);
+    if (status)
+        return status;
+    if (joins_files(a) && !strcmp(squall_dataset_info(ds).format, "grib")) {
+        squall_dataset_close(ds);
+        return refuse_joining(a, paths[0], err);
+    }
+    *ret = ds;
+    return 0;
 }
 
 bool is_within(const char *array, const char *group)

@@ -350,6 +350,7 @@ int sq_grib_dataset_open(const struct squall_context *ctx, const char *path, con
     }
     ds->format_data = g;
     ds->format_data_free = grib_free;
+    ds->file_count = file_count;
     status = make_sources(g, err);
     if (!status)
         status = fill_dataset(ds, g, err);

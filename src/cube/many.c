@@ -755,6 +755,7 @@ static int make_dataset(const struct squall_context *ctx, const char *const *pat
     files[0].ds = first;
     ds->format_data = m;
     ds->format_data_free = many_free;
+    ds->file_count = count;
     int status = open_files(m, ds, err);
     if (status)
         squall_dataset_close(ds);

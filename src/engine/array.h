@@ -105,6 +105,7 @@ struct squall_dataset {
     char *attributes;      /* JSON text */
     char *attribute_types; /* JSON text, or NULL */
     bool is_array;         /* the path is one array */
+    size_t file_count;     /* that it is made of; 1 of a store */
     bool writable;         /* src/store opened it, with these options */
     struct squall_store_options write_options;
     struct squall_array **arrays;

@@ -20,6 +20,7 @@ struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const ch
     ds->ctx = ctx;
     ds->path = path_copy;
     ds->format = format;
+    ds->file_count = 1;
     ds->workers_of = ds;
     return ds;
 }
@@ -119,6 +120,7 @@ struct squall_dataset_info squall_dataset_info(const squall_dataset *ds)
         .attributes = ds->attributes ? ds->attributes : "{}",
         .attribute_types = ds->attribute_types,
         .is_array = ds->is_array,
+        .file_count = ds->file_count,
         .array_count = ds->array_count,
         .group_count = ds->group_count,
         .problem_count = ds->problem_count,

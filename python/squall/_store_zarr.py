@@ -21,6 +21,13 @@ from squall._array import Array
 from squall._store_checks import check_alignment, check_coordinates, check_times
 
 
+def _document(array):
+    """What the store says of an array now."""
+    name = "zarr.json" if array.metadata.zarr_format == 3 else ".zarray"
+    with open(array.store.root / array.path / name, encoding="utf-8") as file:
+        return json.load(file)
+
+
 class _Target:
     """Where tasks write: an array as its document says, wherever they run. It travels as path and document."""
 
@@ -29,8 +36,7 @@ class _Target:
     def __init__(self, array, shape):
         self.folder, self.version = str(array.store.root / array.path), array.metadata.zarr_format
         self.write_empty_chunks = array.config.write_empty_chunks
-        with open(os.path.join(self.folder, "zarr.json" if self.version == 3 else ".zarray"), encoding="utf-8") as file:
-            document = json.load(file)
+        document = _document(array)
         document["shape"] = list(shape)
         if self.version == 3:
             document["attributes"] = {}
@@ -58,6 +64,13 @@ class _Growing:
         self.shape = shape
 
     def publish(self):
+        now = tuple(_document(self.array)["shape"])
+        if now != self.array.shape:
+            raise RuntimeError(
+                f"array {self.array.path!r} of {self.array.store.root} had shape {self.array.shape} when this append began, and has "
+                f"{now} now: another append went to the same place meanwhile, and values of either may be lost. Store both again, one "
+                "after the other"
+            )
         self.array.resize(self.shape)
 
 
@@ -222,6 +235,10 @@ def write(
     root.is_published_last = compute
     writer = _Writer()
     for dataset, node, how in _nodes(ds, root, dict(encoding or {})):
+        dataset = dataset.copy(deep=False)
+        for variable in dataset.variables.values():
+            if not variable.size:
+                variable.load()  # chunks without length are none of a store's
         dataset = node._validate_and_autodetect_region(dataset)
         node._validate_encoding(how)
         dump_to_store(dataset, node, writer, encoding=how)

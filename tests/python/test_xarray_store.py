@@ -149,6 +149,10 @@ def test_codecs_that_squall_has_not_are_zarrs(both):
     both(weather().chunk(time=3), encoding={"t2m": {"compressors": (numcodecs.LZMA(preset=1),)}}, zarr_format=3)
 
 
+def test_nothing_is_stored_as_nothing(both):
+    both(weather().isel(time=slice(0, 0)).chunk(y=4))
+
+
 @pytest.mark.parametrize("how", [{}, {"group": "a/b"}, {"consolidated": False}, {"write_empty_chunks": True}, {"mode": "w"}, {"mode": "a"}])
 def test_keywords_mean_what_they_mean_in_xarray(both, tmp_path, how):
     ds = weather().chunk(time=2)
@@ -500,6 +504,20 @@ def test_appends_planned_together_go_behind_each_other(tmp_path):
     later = [squall.store(part.chunk(time=2), tmp_path / "a", append_dim="time", compute=False) for part in parts]
     dask.compute(*later)
     xr.testing.assert_identical(xr.open_zarr(tmp_path / "a").load(), xr.concat([weather(2), *parts], "time"))
+
+
+def test_two_appends_at_once_are_told(tmp_path):
+    def another(block):
+        if block.size:
+            squall.store(weather(1, "2000-02-01"), tmp_path / "a", append_dim="time")
+        return block
+
+    squall.store(weather(2).chunk(time=1), tmp_path / "a")
+    more = weather(1, "2000-01-02").chunk(time=1)
+    more["t2m"] = more.t2m.copy(data=more.t2m.data.map_blocks(another, meta=np.zeros((0, 0, 0), "f4")))
+    with pytest.raises(RuntimeError, match="another append went to the same place"):
+        squall.store(more, tmp_path / "a", append_dim="time")
+    assert xr.open_zarr(tmp_path / "a").sizes["time"] == 3
 
 
 def test_an_append_that_ended_between_two_arrays_is_made_again(tmp_path):

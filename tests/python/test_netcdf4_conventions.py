@@ -1,12 +1,11 @@
 """NetCDF-4's conventions against netCDF4-python: which variables there are, on which dimensions, with which attributes and values."""
 
-import random
-
 import h5py
 import netCDF4
 import numpy as np
-import pytest
 import squall
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 # ---- what is in a file -------------------------------------------------------------------------------------------------------------
 
@@ -147,10 +146,10 @@ def make_variable(rng, group, name, on, dims):
         variable[tuple(slice(0, s) for s in shape)] = values
 
 
-@pytest.mark.parametrize("seed", range(120))
-def test_files_of_netcdf4(tmp_path, seed):
-    rng = random.Random(seed)
-    path = tmp_path / "x.nc"
+@settings(max_examples=150)
+@given(st.randoms(use_true_random=False))
+def test_files_of_netcdf4(tmp_path_factory, rng):
+    path = tmp_path_factory.getbasetemp() / "drawn.nc"
     with netCDF4.Dataset(path, "w", format=rng.choice(["NETCDF4", "NETCDF4", "NETCDF4_CLASSIC"])) as file:
         if file.data_model == "NETCDF4":
             fill_group(rng, file, {}, 0)
@@ -220,10 +219,11 @@ def test_an_unlimited_dimension_of_a_group_above(tmp_path):
 # ---- files that h5py makes ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_dimensions_without_names(tmp_path, seed):
+@settings(max_examples=80)
+@given(st.randoms(use_true_random=False))
+def test_dimensions_without_names(tmp_path_factory, rng):
     """phony_dim_N, with the numbers that netCDF-C gives."""
-    rng, path = random.Random(seed), tmp_path / "x.h5"
+    path = tmp_path_factory.getbasetemp() / "drawn.h5"
 
     def fill(group, depth):
         for n in range(rng.randint(0, 5)):

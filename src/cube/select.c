@@ -186,7 +186,7 @@ static int nothing_selected(const struct sq_builder *b, struct squall_error *err
         sq_text_printf(&names, "%s%s", i ? ", " : "", b->drafts[i].name);
     if (names.failed)
         return sq_error_memory(err, names.length);
-    return sq_error(err, SQUALL_ENOTFOUND, "--select chooses none of %zu fields; the names are %s%s", b->index->field_count,
+    return sq_error(err, SQUALL_EINVAL, "--select chooses none of %zu fields; the names are %s%s", b->index->field_count,
                     sq_text_string(&names), listed < b->draft_count ? ", …" : "");
 }
 

@@ -37,6 +37,7 @@ struct squall_convert_options {
         *append_dim; /* along which the store grows; NULL: along which the files follow each other, or the largest variable's first */
     const char *concat_dim; /* along which the files follow each other; NULL: append_dim, or that in which the first two differ */
     const char *drift;      /* "error", "warn", "first": what becomes of files that do not agree */
+    const char *group;      /* whose arrays, and the coordinates above it: "forecast/surface"; NULL: the root's */
     int overwrite;
     int strict;
 };

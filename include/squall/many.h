@@ -27,6 +27,7 @@ struct squall_many_options {
     const char *concat_dim; /* NULL: the dimension whose length or coordinate differs between the first two files */
     enum squall_order order;
     enum squall_drift drift;
+    const char *group; /* only this group of each file, and the coordinates above it ("forecast/surface"); NULL: all of it */
 };
 
 /*

@@ -249,6 +249,7 @@ def convert(
     append_dim: str | None = None,
     concat_dim: str | None = None,
     drift: Literal["error", "warn", "first"] | None = None,
+    group: str | None = None,
     dry_run: bool = False,
     overwrite: bool = False,
     strict: bool = False,

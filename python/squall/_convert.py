@@ -84,6 +84,7 @@ def convert(
     append_dim=None,
     concat_dim=None,
     drift=None,
+    group=None,
     dry_run=False,
     overwrite=False,
     strict=False,
@@ -110,6 +111,7 @@ def convert(
     every        the cadence of the runs, timedelta(hours=6) or "6h" (GRIB)
     stack, stack_name   stack="variable": one array of all variables, and its name (GRIB)
     append_dim, concat_dim, drift   of HDF5, NetCDF and Zarr sources: as squall.open_many takes them
+    group        of HDF5, NetCDF-4 and Zarr sources: "forecast/surface"; None: the root
     dry_run      only plan: the report says what would be done; .exit_code is 1 and .meaning the reason where it cannot
     overwrite    replace a store that squall made
     strict       write no unit that has a bad input, and raise when there is any bad or ignored input

@@ -119,6 +119,7 @@ _TEXTS = {
     "append_dim": _name,
     "concat_dim": _name,
     "drift": _name,
+    "group": _name,
 }
 _NAMES = {name.replace("_", "-"): name for name in (*_LISTS, *_TEXTS, "overwrite", "strict", "threads", "memory")}
 _OPTION = re.compile(f"--({'|'.join(_NAMES)})(?![a-z-])(:?)")

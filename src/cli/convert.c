@@ -157,6 +157,7 @@ static struct squall_convert_options options_of(const struct arguments *a, const
         .append_dim = a->append_dim,
         .concat_dim = a->concat_dim,
         .drift = a->drift,
+        .group = a->group,
         .overwrite = a->overwrite,
         .strict = a->strict,
     };

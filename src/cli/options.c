@@ -27,6 +27,8 @@ const struct option options[] = {
      "the dimension along which several files follow each other, or a new one (default: the one in which the first two differ)", NULL},
     {"drift", 0, OPTION_TEXT, "WHAT", AT(drift),
      "several files that do not agree: stop; say how and go by the first; go by the first in silence (default error)", "error|warn|first"},
+    {"group", 0, OPTION_TEXT, "NAME", AT(group), "the arrays of this group, and the coordinates above it (default: those of the root)",
+     NULL},
     {"append-dim", 0, OPTION_TEXT, "NAME", AT(append_dim),
      "the dimension along which the store grows (default: that along which the files follow each other; GRIB: init_time)", NULL},
     {"chunks", 0, OPTION_TEXT, "DIM=N,...", AT(chunks),

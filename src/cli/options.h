@@ -21,7 +21,7 @@ struct arguments {
     uint64_t memory_bytes; /* 0: half of what there is */
     struct text_list positional;
     /* several files as one dataset: info, ls, get, bench */
-    const char *concat_dim, *drift;
+    const char *concat_dim, *drift, *group;
     /* ls */
     struct text_list where;
     const char *print_keys;

@@ -1,8 +1,10 @@
 /* See array_sources.h. */
 #include "convert/array_sources.h"
 #include "base/error_internal.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "convert/plan.h"
+#include "cube/group.h"
 #include "cube/many.h"
 #include "cube/many_order.h"
 #include "squall/many.h"
@@ -25,6 +27,18 @@ static int identify(const char *path, struct sq_file_identity *ret, bool *is_sto
     return 0;
 }
 
+/* What the store was made of; of a new one what --group says. */
+static int choose_group(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    const struct sq_json *schema = plan->state.complete ? plan->state.schema : NULL;
+    const char *stored = sq_json_string(sq_json_get(schema, "group")), *asked = plan->settings.group;
+    if (schema && asked && (!stored || strcmp(asked, stored) != 0))
+        return sq_error(err, SQUALL_EREFUSED, "the store was made of %s%s of its sources, not of the group %s (--group)",
+                        stored ? "the group " : "the root", stored ? stored : "", asked);
+    plan->arrays.group = schema ? stored : asked;
+    return 0;
+}
+
 static int identify_all(struct squall_convert_plan *plan, struct squall_error *err)
 {
     struct sq_array_sources *a = &plan->arrays;
@@ -40,9 +54,10 @@ static int open_once(const struct squall_convert_plan *plan, const char *const *
                      struct squall_error *err)
 {
     const struct sq_settings *s = &plan->settings;
-    const struct squall_many_options options = {.concat_dim = s->concat_dim ? s->concat_dim : s->append_dim, .drift = s->drift};
+    const struct squall_many_options options = {
+        .concat_dim = s->concat_dim ? s->concat_dim : s->append_dim, .drift = s->drift, .group = plan->arrays.group};
     if (count == 1 && !s->concat_dim)
-        return sq_open_path(plan->ctx, paths[0], ret, err);
+        return sq_open_group(plan->ctx, paths[0], plan->arrays.group, ret, err);
     return sq_open_many_to_store(plan->ctx, paths, count, &options, ret, err);
 }
 
@@ -53,7 +68,7 @@ static char *fault_of(const struct squall_convert_plan *plan, const char *path)
     struct squall_error why = SQUALL_ERROR_INIT;
     if (!sq_holds_arrays(path))
         return sq_strdup("no HDF5, NetCDF or Zarr, as the other sources are");
-    if (sq_open_path(plan->ctx, path, &ds, &why))
+    if (sq_open_group(plan->ctx, path, plan->arrays.group, &ds, &why))
         return sq_strdup(why.message);
     int status = 0;
     for (size_t i = 0; i < ds->array_count && !status; i++) {
@@ -159,6 +174,7 @@ int sq_plan_open_arrays(struct squall_convert_plan *plan, struct squall_error *e
     SQ_CLEANUP_FREE uint32_t *numbers = sq_alloc(count, sizeof *numbers);
     if (!good || !numbers)
         return sq_error_memory(err, count * sizeof *numbers);
+    SQ_TRY(choose_group(plan, err));
     SQ_TRY(identify_all(plan, err));
     SQ_TRY(open_good(plan, good, numbers, &opened, err));
     SQ_TRY(find_spans(plan, numbers, opened, err));

@@ -10,6 +10,7 @@ struct squall_convert_plan;
 struct sq_array_sources {
     struct squall_dataset *dataset;      /* NULL: the sources are GRIB */
     struct squall_dataset *stored;       /* the store that is there; NULL: a new one */
+    const char *group;                   /* of each source; NULL: the root */
     struct sq_file_identity *identities; /* of each of the plan's source paths */
     struct sq_array_span *spans;
     bool chunks_unseen; /* a Zarr store is among them, whose chunks may change while its identity does not */

@@ -137,6 +137,7 @@ static int assemble_arrays(struct squall_convert_plan *plan, struct squall_error
         .first_file = a->first_file,
         .strict = s->strict,
         .append_dim = dim ? dim : s->append_dim,
+        .group = a->group,
         .select = s->select,
         .select_count = s->select_count,
         .rename = s->rename,
@@ -158,8 +159,13 @@ static int refuse_arrays(const struct squall_convert_plan *plan, struct squall_e
     const char *kind = sq_json_string(sq_json_get(plan->state.schema, "kind"));
     if (kind && !strcmp(kind, "arrays"))
         return sq_error(err, SQUALL_EREFUSED, "the store was made of HDF5, NetCDF or Zarr arrays; convert GRIB into another one");
-    const char *option = s->append_dim ? "--append-dim" : s->concat_dim ? "--concat-dim" : s->drift ? "--drift" : NULL;
-    if (!option || (s->append_dim && !strcmp(s->append_dim, "init_time") && !s->concat_dim && !s->drift))
+    const bool grows_as_grib = s->append_dim && !strcmp(s->append_dim, "init_time");
+    const char *option = s->append_dim && !grows_as_grib ? "--append-dim"
+                         : s->concat_dim                 ? "--concat-dim"
+                         : s->drift                      ? "--drift"
+                         : s->group                      ? "--group"
+                                                         : NULL;
+    if (!option)
         return 0;
     return sq_error(err, SQUALL_EINVAL, "%s is for HDF5, NetCDF and Zarr sources; those of GRIB grow along init_time", option);
 }

@@ -214,6 +214,23 @@ static int parse_stack(struct sq_settings *s, const struct squall_convert_option
     return s->stack_name ? 0 : sq_error_memory(err, strlen(name));
 }
 
+/* "/forecast/surface/" is forecast/surface; "/" the root. */
+static int parse_group(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+{
+    const char *begin = o->group ? o->group + strspn(o->group, "/") : "";
+    size_t length = strlen(begin);
+    while (length > 0 && begin[length - 1] == '/')
+        length--;
+    if (length == 0)
+        return 0;
+    char *group = sq_arena_strdup(s->arena, begin);
+    if (!group)
+        return sq_error_memory(err, length);
+    group[length] = 0;
+    s->group = group;
+    return 0;
+}
+
 static int parse_arrays(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
 {
     static const char *const POLICIES[] = {[SQUALL_DRIFT_ERROR] = "error", [SQUALL_DRIFT_WARN] = "warn", [SQUALL_DRIFT_FIRST] = "first"};
@@ -221,6 +238,7 @@ static int parse_arrays(struct sq_settings *s, const struct squall_convert_optio
     s->concat_dim = o->concat_dim ? sq_arena_strdup(s->arena, o->concat_dim) : NULL;
     if ((o->append_dim && !s->append_dim) || (o->concat_dim && !s->concat_dim))
         return sq_error_memory(err, sizeof *o);
+    SQ_TRY(parse_group(s, o, err));
     for (int i = SQUALL_DRIFT_ERROR; o->drift && i <= SQUALL_DRIFT_FIRST; i++)
         if (!strcmp(o->drift, POLICIES[i])) {
             s->drift = (enum squall_drift)i;
@@ -303,6 +321,7 @@ static int put_in_words(struct sq_settings *s, const struct squall_convert_optio
     add_option(&options, "--append-dim", o->append_dim);
     add_option(&options, "--concat-dim", o->concat_dim);
     add_option(&options, "--drift", o->drift);
+    add_option(&options, "--group", s->group);
     put_command(s, &options, &command);
     s->text = options.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&options));
     s->command = command.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&command));

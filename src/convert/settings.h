@@ -42,6 +42,7 @@ struct sq_settings {
     bool stack;
     const char *stack_name;
     const char *append_dim, *concat_dim; /* NULL: not given */
+    const char *group;                   /* without slashes at its ends; NULL: the root */
     enum squall_drift drift;
     bool overwrite, strict;
     struct sq_arena *arena; /* all of the above */

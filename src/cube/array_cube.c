@@ -202,10 +202,8 @@ static int refuse_without_dimension(const struct squall_dataset *ds, struct squa
 {
     for (size_t i = 0; i < ds->array_count; i++)
         if (strchr(ds->arrays[i]->info.name, '/'))
-            return sq_error(
-                err, SQUALL_EUNSUPPORTED,
-                "%s: its arrays lie in groups (%s); only those of the root are converted. squall get and Python read the others", ds->path,
-                ds->arrays[i]->info.name);
+            return sq_error(err, SQUALL_EUNSUPPORTED, "%s: its arrays lie in groups; --group %.*s converts those of one", ds->path,
+                            (int)(strrchr(ds->arrays[i]->info.name, '/') - ds->arrays[i]->info.name), ds->arrays[i]->info.name);
     return sq_error(err, SQUALL_EUNSUPPORTED, "%s: no array of numbers with a dimension is there to convert", ds->path);
 }
 
@@ -290,7 +288,8 @@ static int make_schema(struct sq_array_builder *b, struct squall_error *err)
     const struct sq_json *left_out = b->options->schema ? sq_json_get(b->options->schema, "left_out") : b->left_out;
     if (sq_json_set_string(schema, "kind", "arrays") || sq_json_set_string(schema, "append_dim", b->dim) ||
         sq_json_set(schema, "variables", names_of(b, SQ_ARRAY_VARIABLE)) || sq_json_set(schema, "small", names_of(b, SQ_ARRAY_SMALL)) ||
-        sq_json_set(schema, "left_out", sq_json_share(left_out)) || (b->by_index && sq_json_set(schema, "files", files_of(b))))
+        sq_json_set(schema, "left_out", sq_json_share(left_out)) || (b->by_index && sq_json_set(schema, "files", files_of(b))) ||
+        (b->options->group && sq_json_set_string(schema, "group", b->options->group)))
         return sq_error_memory(err, sizeof *b);
     return 0;
 }

@@ -23,6 +23,7 @@ struct sq_array_cube_options {
     uint32_t first_file;       /* from which comes what is taken from one file: arrays without the append dimension, attributes */
     bool strict;               /* what is written whole and cannot be read is an error */
     const char *append_dim;    /* NULL: an unlimited one, or else the first of the largest variable */
+    const char *group;         /* that the sources are of; NULL: the root */
     const char *const *select; /* each "name=t2m|d2m": variables along the append dimension that are taken; none: all */
     size_t select_count;
     const char *const *rename; /* "old=new" */

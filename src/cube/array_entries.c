@@ -148,7 +148,7 @@ static const char *why_not(const struct sq_array_builder *b, const struct squall
     if (a->info.unsupported)
         return a->info.unsupported;
     if (strchr(a->info.name, '/'))
-        return "it lies in a group; only arrays of the root are converted";
+        return "it lies in a group; --group NAME converts the arrays of one";
     if (a->info.rank > CUBE_RANK_MAX)
         return "it has more than 8 dimensions";
     if (!sq_zarr_is_node_name(renamed(b, a->info.name)))

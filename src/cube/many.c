@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cube/grib_dataset.h"
+#include "cube/group.h"
 #include "cube/many_compare.h"
 #include "cube/many_index.h"
 #include "cube/many_order.h"
@@ -174,17 +175,31 @@ static void identify(struct many *m, size_t index)
     f->is_regular = m->index_folder && !sq_file_stat(m->paths[index], &kind, &f->entry.identity, NULL) && kind == SQ_FILE_REGULAR;
 }
 
+/* A group's dimensions may be others of the same names, and stores have no arrays in groups: of the first file they are in the result, to be named. */
+static int set_aside_groups(const struct many *m, struct squall_dataset *file, struct squall_dataset *ds, struct squall_error *err)
+{
+    for (size_t i = file->array_count; m->to_store && i-- > 0;) {
+        if (!strchr(file->arrays[i]->info.name, '/'))
+            continue;
+        if (ds)
+            SQ_TRY(sq_dataset_move(file, i, ds, err));
+        else
+            sq_dataset_drop(file, i);
+    }
+    return 0;
+}
+
 static int open_file(struct many *m, size_t index, struct squall_error *err)
 {
     struct squall_dataset *ds;
-    SQ_TRY(sq_open_path(m->ctx, m->paths[index], &ds, err));
+    SQ_TRY(sq_open_group(m->ctx, m->paths[index], m->options.group, &ds, err));
     if (!strcmp(ds->format, "grib")) {
         squall_dataset_close(ds);
         return sq_error(err, SQUALL_EINVAL, "%s is GRIB and %s is not; GRIB goes with GRIB only", m->paths[index], m->paths[0]);
     }
     ds->workers_of = m->files[0].ds;
     m->files[index].ds = ds;
-    return 0;
+    return set_aside_groups(m, ds, NULL, err);
 }
 
 /* Is it read of every file, to be put behind the others'? What is not is the first file's, or in memory. */
@@ -717,6 +732,7 @@ static int take_files(struct many *m, struct squall_error *err)
 static int open_files(struct many *m, struct squall_dataset *ds, struct squall_error *err)
 {
     struct sq_drift disorder = {0};
+    SQ_TRY(set_aside_groups(m, m->files[0].ds, ds, err));
     if (m->count > 1 && !m->options.concat_dim)
         SQ_TRY(open_file(m, 1, err));
     SQ_TRY(choose_dimension(m, err));
@@ -751,7 +767,7 @@ static int make_dataset(const struct squall_context *ctx, const char *const *pat
     }
     *m =
         (struct many){.ctx = ctx, .paths = paths, .count = count, .options = options, .to_store = to_store, .files = files, .order = order};
-    m->index_folder = count >= INDEXED_FILES ? ctx->cache_folder : NULL;
+    m->index_folder = count >= INDEXED_FILES && !options.group ? ctx->cache_folder : NULL;
     files[0].ds = first;
     ds->format_data = m;
     ds->format_data_free = many_free;
@@ -834,7 +850,7 @@ static int open_paths(const struct squall_context *ctx, const char *const *paths
 {
     static const struct squall_many_options STANDARD;
     struct squall_dataset *first = NULL;
-    SQ_TRY(sq_open_path(ctx, paths[0], &first, err));
+    SQ_TRY(sq_open_group(ctx, paths[0], options ? options->group : NULL, &first, err));
     if (!strcmp(first->format, "grib")) {
         squall_dataset_close(first);
         return sq_grib_dataset_open(ctx, paths[0], paths, count, ret, err);

@@ -124,6 +124,8 @@ struct squall_dataset {
 struct squall_dataset *sq_dataset_new(const struct squall_context *ctx, const char *path, const char *format, struct squall_error *err);
 int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squall_error *err) SQUALL_CHECK;
 void sq_dataset_drop(struct squall_dataset *ds, size_t index); /* free one of the arrays */
+/* It belongs to the other from then on, and is read as long as both are open. */
+int sq_dataset_move(struct squall_dataset *from, size_t index, struct squall_dataset *to, struct squall_error *err) SQUALL_CHECK;
 /* name: copied. attributes, attribute_types (or NULL): owned (sq_free) */
 int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, char *attribute_types,
                          struct squall_error *err) SQUALL_CHECK;

@@ -58,11 +58,25 @@ int sq_dataset_add(struct squall_dataset *ds, struct squall_array *a, struct squ
     return 0;
 }
 
+static void take_out(struct squall_dataset *ds, size_t index)
+{
+    ds->array_count--;
+    memmove(ds->arrays + index, ds->arrays + index + 1, (ds->array_count - index) * sizeof(struct squall_array *));
+}
+
+int sq_dataset_move(struct squall_dataset *from, size_t index, struct squall_dataset *to, struct squall_error *err)
+{
+    SQ_TRY(SQ_GROW(to->arrays, to->array_capacity, to->array_count + 1, err));
+    to->arrays[to->array_count++] = from->arrays[index];
+    from->arrays[index]->dataset = to;
+    take_out(from, index);
+    return 0;
+}
+
 void sq_dataset_drop(struct squall_dataset *ds, size_t index)
 {
     array_free(ds->arrays[index]);
-    ds->array_count--;
-    memmove(ds->arrays + index, ds->arrays + index + 1, (ds->array_count - index) * sizeof(struct squall_array *));
+    take_out(ds, index);
 }
 
 int sq_dataset_add_group(struct squall_dataset *ds, const char *name, char *attributes, char *attribute_types, struct squall_error *err)

@@ -79,7 +79,7 @@ void sq_report_init_text(const struct squall_convert_plan *plan, uint64_t init, 
         sq_text_printf(out, "%llu", (unsigned long long)init);
         return;
     }
-    sq_time_text(plan->cube.init_times_s[init], text);
+    sq_time_text(plan->cube.init_times_s[init], plan->cube.calendar, text);
     sq_text_add(out, text);
 }
 

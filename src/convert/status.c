@@ -127,20 +127,6 @@ static uint64_t unlisted(const struct status *s)
     return s->state.init_count > LISTED_LIMIT ? s->state.init_count - LISTED_LIMIT : 0;
 }
 
-static int64_t init_time(const struct status *s, uint64_t init)
-{
-    return s->state.init_times_s ? s->state.init_times_s[init] : s->state.init_start_s + (int64_t)init * s->state.init_step_s;
-}
-
-/* The time, or the index along a dimension that is none. */
-static void name_init(const struct status *s, uint64_t init, char ret[SQ_TIME_TEXT_BYTES])
-{
-    if (s->state.has_times)
-        sq_time_text(init_time(s, init), ret);
-    else
-        snprintf(ret, SQ_TIME_TEXT_BYTES, "%llu", (unsigned long long)init);
-}
-
 static const char *noun(const struct status *s)
 {
     return s->state.of_arrays ? "variable" : "field";
@@ -166,7 +152,7 @@ static size_t find_columns(const struct status *s, int64_t *columns)
 {
     size_t count = 0;
     for (uint64_t i = 0; i < s->state.init_count; i++) {
-        int64_t second = second_of_day(init_time(s, i));
+        int64_t second = second_of_day(sq_store_init_time(&s->state, i));
         size_t k = 0;
         while (k < count && columns[k] != second)
             k++;
@@ -192,20 +178,20 @@ static void calendar_head(const int64_t *columns, size_t count, struct sq_text *
 static uint64_t calendar_row(const struct status *s, uint64_t init, const int64_t *columns, size_t column_count, struct sq_text *out)
 {
     char day[SQ_TIME_TEXT_BYTES];
-    int64_t midnight = init_time(s, init) - second_of_day(init_time(s, init));
+    int64_t midnight = sq_store_init_time(&s->state, init) - second_of_day(sq_store_init_time(&s->state, init));
     bool narrow = column_count > 24;
-    sq_time_text(midnight, day);
-    sq_text_printf(out, "%.10s", day);
+    sq_time_text(midnight, s->state.calendar, day);
+    sq_text_printf(out, "%.*s", (int)strcspn(day, "T"), day);
     for (size_t k = 0; k < column_count; k++) {
         char mark = ' ';
-        if (init < s->state.init_count && init_time(s, init) == midnight + columns[k])
+        if (init < s->state.init_count && sq_store_init_time(&s->state, init) == midnight + columns[k])
             mark = STATES[s->runs[init++]].mark;
         sq_text_printf(out, narrow ? "%s%c" : "%s  %c   ", narrow && k == 0 ? " " : "", mark);
     }
     while (out->length && out->data[out->length - 1] == ' ')
         out->data[--out->length] = 0;
     sq_text_add(out, "\n");
-    while (init < s->state.init_count && init_time(s, init) < midnight + 86400)
+    while (init < s->state.init_count && sq_store_init_time(&s->state, init) < midnight + 86400)
         init++;
     return init;
 }
@@ -216,7 +202,7 @@ static void add_rows(const struct status *s, struct sq_text *out)
     enum { ROW = 60 };
     char name[SQ_TIME_TEXT_BYTES];
     for (uint64_t init = unlisted(s); init < s->state.init_count; init += ROW) {
-        name_init(s, init, name);
+        sq_store_init_text(&s->state, init, name);
         sq_text_printf(out, "%-16s  ", name);
         for (uint64_t i = init; i < init + ROW && i < s->state.init_count; i++)
             sq_text_printf(out, "%c", STATES[s->runs[i]].mark);
@@ -253,7 +239,7 @@ static void left_lines(const struct status *s, struct sq_text *out)
         const struct sq_record_left *left = &s->state.records.left[i];
         if (left->unit > s->state.init_count / s->state.init_chunk)
             continue;
-        name_init(s, left->unit * s->state.init_chunk, time);
+        sq_store_init_text(&s->state, left->unit * s->state.init_chunk, time);
         sq_text_printf(out, "left: %s%s %s: ", s->state.of_arrays ? s->state.append_dim : "run", s->state.init_chunk > 1 ? "s from" : "",
                        time);
         sq_text_add_visible(out, left->why);
@@ -283,13 +269,14 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
 {
     char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
     const struct sq_records *records = &s->state.records;
-    name_init(s, 0, first);
-    name_init(s, s->state.init_count - 1, last);
+    sq_store_init_text(&s->state, 0, first);
+    sq_store_init_text(&s->state, s->state.init_count - 1, last);
     sq_text_printf(out, "%s: ", s->store);
-    if (s->state.of_arrays)
-        sq_text_printf(out, "%llu places along %s", (unsigned long long)s->state.init_count, s->state.append_dim);
-    else
-        sq_text_add_count(out, s->state.init_count, "init time");
+    sq_text_add_count(out, s->state.init_count, s->state.of_arrays ? "place" : "init time");
+    if (s->state.of_arrays) {
+        sq_text_add(out, " along ");
+        sq_text_add_visible(out, s->state.append_dim);
+    }
     sq_text_printf(out, ", %s to %s, ", first, last);
     if (s->usual) {
         sq_text_add(out, "usually ");
@@ -325,14 +312,35 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
 
-static struct sq_json *run_json(const struct status *s, uint64_t init)
+/* The keys of GRIB's runs, and of places along a dimension of arrays. */
+struct words {
+    const char *count, *usual, *step, *list, *left_out;
+};
+static const struct words OF_RUNS = {"fields", "usual_field_count", "cadence_seconds", "runs", "runs_left_out"};
+static const struct words OF_PLACES = {"variables", "usual_variable_count", "step_seconds", "places", "places_left_out"};
+
+static const struct words *words_of(const struct status *s)
+{
+    return s->state.of_arrays ? &OF_PLACES : &OF_RUNS;
+}
+
+/* When it is: a place has its index in any case. */
+static int set_when(const struct status *s, uint64_t init, struct sq_json *v)
 {
     char text[SQ_TIME_TEXT_BYTES];
+    sq_store_init_text(&s->state, init, text);
+    if (!s->state.of_arrays)
+        return sq_json_set_string(v, "init_time", text);
+    int status = sq_json_set(v, "place", sq_json_new_uint(init));
+    return status || !s->state.has_times ? status : sq_json_set_string(v, "time", text);
+}
+
+static struct sq_json *run_json(const struct status *s, uint64_t init)
+{
     struct sq_json *v = sq_json_new_object();
     const char *left = sq_records_left(&s->state.records, init / s->state.init_chunk);
-    name_init(s, init, text);
-    if (!v || sq_json_set_string(v, s->state.append_dim, text) || sq_json_set_string(v, "state", STATES[s->runs[init]].name) ||
-        sq_json_set(v, "fields", sq_json_new_uint(s->counts[init])) || (left && sq_json_set_string(v, "left", left))) {
+    if (!v || set_when(s, init, v) || sq_json_set_string(v, "state", STATES[s->runs[init]].name) ||
+        sq_json_set(v, words_of(s)->count, sq_json_new_uint(s->counts[init])) || (left && sq_json_set_string(v, "left", left))) {
         sq_json_free(v);
         return NULL;
     }
@@ -362,8 +370,15 @@ static int set_lists(const struct status *s, struct sq_json *report)
         sq_json_free(inputs);
         return status;
     }
-    int first = sq_json_set(report, "runs", runs), second = sq_json_set(report, "inputs", inputs);
+    int first = sq_json_set(report, words_of(s)->list, runs), second = sq_json_set(report, "inputs", inputs);
     return first ? first : second;
+}
+
+/* Of arrays without one step null: they need not be regular, or times at all. */
+static int set_step(const struct status *s, struct sq_json *v)
+{
+    const bool none = s->state.of_arrays && s->state.init_step_s == 0;
+    return sq_json_set(v, words_of(s)->step, none ? sq_json_new_null() : sq_json_new_int(s->state.init_step_s));
 }
 
 static int write_json(const struct status *s, char **ret, struct squall_error *err)
@@ -373,12 +388,12 @@ static int write_json(const struct status *s, char **ret, struct squall_error *e
     int status = v ? sq_json_set_string(v, "store", s->store) : SQUALL_ENOMEM;
     for (size_t i = 0; i < RUN_STATE_COUNT && !status; i++)
         status = sq_json_set(v, STATES[i].name, sq_json_new_uint(s->totals[i]));
-    if (status || sq_json_set(v, "usual_field_count", sq_json_new_uint(s->usual)) ||
-        sq_json_set_int(v, "cadence_seconds", s->state.init_step_s) ||
+    if (status || (s->state.of_arrays && sq_json_set_string(v, "append_dim", s->state.append_dim)) ||
+        sq_json_set(v, words_of(s)->usual, sq_json_new_uint(s->usual)) || set_step(s, v) ||
         sq_json_set(v, "in_use", s->in_use ? sq_json_new_string(s->in_use) : sq_json_new_null()) ||
         sq_json_set(v, "command", s->command.length ? sq_json_new_string(sq_text_string(&s->command)) : sq_json_new_null()) ||
         sq_json_set(v, "not_read", failed ? sq_json_share(failed) : sq_json_new_object()) ||
-        sq_json_set(v, "runs_left_out", sq_json_new_uint(unlisted(s))) || set_lists(s, v))
+        sq_json_set(v, words_of(s)->left_out, sq_json_new_uint(unlisted(s))) || set_lists(s, v))
         return sq_error_memory(err, sizeof(void *));
     return sq_json_for_caller(v, ret, err);
 }

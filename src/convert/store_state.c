@@ -7,6 +7,8 @@
 #include "cube/cube.h"
 #include "format/zarr/zarr.h"
 #include "io/atomic_file.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const size_t LAYOUT_LIMIT_BYTES = (size_t)64 << 20;
@@ -22,7 +24,7 @@ static bool plausible(const struct sq_store_state *s)
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------------- */
 
-/* Of arrays: the dimension, and its times where they are not regular. */
+/* Of arrays: the dimension, its calendar, and its times where they are not regular. */
 static int read_append(const struct sq_json *dim, const struct sq_json *init, const char *path, struct sq_store_state *state,
                        struct squall_error *err)
 {
@@ -34,6 +36,9 @@ static int read_append(const struct sq_json *dim, const struct sq_json *init, co
     state->has_times = !dim;
     if (good && dim)
         good = sq_json_bool(sq_json_get(init, "timed"), &state->has_times);
+    const char *calendar = sq_json_string(sq_json_get(init, "calendar"));
+    if (good && calendar && !(state->calendar = sq_strdup(calendar)))
+        return sq_error_memory(err, strlen(calendar));
     if (good && !(state->append_dim = sq_strdup(name)))
         return sq_error_memory(err, strlen(name));
     if (good && times && !(state->init_times_s = sq_alloc((size_t)state->init_count, sizeof *state->init_times_s)))
@@ -149,8 +154,22 @@ void sq_store_state_done(struct sq_store_state *state)
     sq_records_done(&state->records);
     sq_free(state->records_folder);
     sq_free(state->append_dim);
+    sq_free(state->calendar);
     sq_free(state->init_times_s);
     *state = (struct sq_store_state){0};
+}
+
+int64_t sq_store_init_time(const struct sq_store_state *state, uint64_t init)
+{
+    return state->init_times_s ? state->init_times_s[init] : state->init_start_s + (int64_t)init * state->init_step_s;
+}
+
+void sq_store_init_text(const struct sq_store_state *state, uint64_t init, char ret[SQ_TIME_TEXT_BYTES])
+{
+    if (state->has_times)
+        sq_time_text(sq_store_init_time(state, init), state->calendar, ret);
+    else
+        snprintf(ret, SQ_TIME_TEXT_BYTES, "%" PRIu64, init);
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------------------------- */
@@ -191,6 +210,7 @@ static struct sq_json *init_json(const struct sq_cube *cube, uint64_t init_chunk
         sq_json_set_int(v, "step", step) || sq_json_set(v, "count", sq_json_new_uint(cube->init_count)) ||
         sq_json_set(v, "chunk", sq_json_new_uint(init_chunk)) ||
         (cube->of_arrays && sq_json_set(v, "timed", sq_json_new_bool(t != NULL))) ||
+        (cube->calendar && sq_json_set_string(v, "calendar", cube->calendar)) ||
         (t && !regular && sq_json_set(v, "times", times_json(cube)))) {
         sq_json_free(v);
         return NULL;

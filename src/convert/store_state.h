@@ -5,8 +5,7 @@
 #ifndef SQ_CONVERT_STORE_STATE_H
 #define SQ_CONVERT_STORE_STATE_H
 
-#include "base/json.h"
-#include "format/zarr/records.h"
+#include "convert/summary.h"
 
 struct sq_store_state {
     bool exists;            /* there is a layout.json; else nothing is there, or what a run left that had not begun */
@@ -18,6 +17,7 @@ struct sq_store_state {
     int64_t init_start_s, init_step_s;
     int64_t *init_times_s; /* where they are not regular; NULL: start and step say it */
     bool has_times;        /* false: the indices are no times */
+    char *calendar;        /* in which they are counted; NULL: proleptic_gregorian */
     uint64_t init_count, init_chunk;
     uint64_t flag_chunk; /* elements of the flags' chunks: sq_flag_chunk */
     struct sq_records records;
@@ -27,6 +27,10 @@ struct sq_store_state {
 /* *ret: sq_store_state_done. SQUALL_EREFUSED: the destination is another thing, which the message names. */
 int sq_store_state_read(const char *store, struct sq_store_state *ret, struct squall_error *err) SQUALL_CHECK;
 void sq_store_state_done(struct sq_store_state *state);
+
+int64_t sq_store_init_time(const struct sq_store_state *state, uint64_t init);
+/* The time, or the index along a dimension that is none. */
+void sq_store_init_text(const struct sq_store_state *state, uint64_t init, char ret[SQ_TIME_TEXT_BYTES]);
 
 /* Make the folder of the records, and what it lies in; their names are durable. */
 int sq_store_make_folders(const char *store, struct squall_error *err) SQUALL_CHECK;

@@ -1,20 +1,20 @@
 /* See summary.h. */
 #include "convert/summary.h"
 #include "base/error_internal.h"
+#include "squall/date.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-void sq_time_text(int64_t seconds, char ret[SQ_TIME_TEXT_BYTES])
+void sq_time_text(int64_t seconds, const char *calendar, char ret[SQ_TIME_TEXT_BYTES])
 {
-    time_t t = (time_t)seconds;
-    struct tm utc;
-    char rest[sizeof "-01-01T00:00:00"];
-    if (gmtime_r(&t, &utc) && strftime(rest, sizeof rest, utc.tm_sec ? "-%m-%dT%H:%M:%S" : "-%m-%dT%H:%M", &utc))
-        snprintf(ret, SQ_TIME_TEXT_BYTES, "%04lld%s", utc.tm_year + 1900LL, rest);
-    else
+    char date[SQUALL_DATE_BYTES];
+    if (squall_date_of_count("seconds since 1970-01-01", calendar ? calendar : "proleptic_gregorian", (double)seconds, date, NULL)) {
         snprintf(ret, SQ_TIME_TEXT_BYTES, "%lld s", (long long)seconds);
+        return;
+    }
+    const size_t length = strlen(date);
+    snprintf(ret, SQ_TIME_TEXT_BYTES, "%.*s", (int)(seconds % 60 ? length : length - strlen(":00")), date);
 }
 
 void sq_size_text(uint64_t bytes, char ret[SQ_SIZE_TEXT_BYTES])

@@ -7,8 +7,8 @@
 
 enum { SQ_TIME_TEXT_BYTES = 32, SQ_SIZE_TEXT_BYTES = 32 };
 
-/* "2022-01-01T06:00", with seconds where they are not 0. */
-void sq_time_text(int64_t seconds, char ret[SQ_TIME_TEXT_BYTES]);
+/* "2022-01-01T06:00", with seconds where they are not 0. seconds: since 1970 in the calendar, one of CF's; NULL: proleptic_gregorian. */
+void sq_time_text(int64_t seconds, const char *calendar, char ret[SQ_TIME_TEXT_BYTES]);
 /* "1.2 GB", as disks are sold. */
 void sq_size_text(uint64_t bytes, char ret[SQ_SIZE_TEXT_BYTES]);
 

@@ -240,10 +240,7 @@ static int check_chunk_of_flags(struct verify *v, const struct sq_store_state *s
         char time[SQ_TIME_TEXT_BYTES];
         if (!flags[i].exists || counts[first + i] > 0)
             continue;
-        if (state->of_arrays)
-            snprintf(time, sizeof time, "%" PRIu64, first + i);
-        else
-            sq_time_text(state->init_start_s + (int64_t)(first + i) * state->init_step_s, time);
+        sq_store_init_text(state, first + i, time);
         SQ_TRY(add_finding(v, &v->bad, SIZE_MAX,
                            sq_format("%s: chunk_exists is true for %s %s, but no record says so", v->store,
                                      state->of_arrays ? state->append_dim : "run", time),

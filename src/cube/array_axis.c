@@ -222,15 +222,14 @@ static int append(struct sq_array_axis *axis, const struct sq_many_part *stored,
 /* What a store's records take for a time. */
 static const int64_t TIME_LIMIT_S = (int64_t)1 << 50;
 
-/* What the values are in seconds since 1970; values that are no whole seconds of the usual calendar leave NULL. */
+/* What the values are in seconds since 1970; values that are no whole seconds leave NULL. */
 static int find_times(struct sq_array_axis *axis, const struct sq_many_part *part, struct squall_error *err)
 {
     struct sq_cf_time from, to;
     const enum squall_type type = is_counted_as_integer(axis->type) ? SQUALL_INT64 : SQUALL_FLOAT64;
     struct numbers n;
     if (!part->units || !sq_cf_time_parse(part->units, part->calendar, &from) ||
-        !sq_cf_time_parse("seconds since 1970-01-01", part->calendar, &to) ||
-        (from.calendar != SQ_CALENDAR_STANDARD && from.calendar != SQ_CALENDAR_PROLEPTIC_GREGORIAN))
+        !sq_cf_time_parse("seconds since 1970-01-01", part->calendar, &to))
         return 0;
     const struct sq_many_part all = {.type = axis->type, .values = axis->values, .length = axis->count};
     SQ_TRY(widen(&all, type, &n, err));
@@ -242,11 +241,13 @@ static int find_times(struct sq_array_axis *axis, const struct sq_many_part *par
     }
     for (uint64_t i = 0; i < n.count && whole; i++)
         whole = ((int64_t *)n.values)[i] > -TIME_LIMIT_S && ((int64_t *)n.values)[i] < TIME_LIMIT_S;
-    if (whole)
-        axis->times_s = n.values;
-    else
+    if (!whole) {
         sq_free(n.values);
-    return 0;
+        return 0;
+    }
+    axis->times_s = n.values;
+    axis->calendar = sq_strdup(part->calendar ? part->calendar : "standard");
+    return axis->calendar ? 0 : sq_error_memory(err, 1);
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------------------------------------- */
@@ -341,5 +342,6 @@ void sq_array_axis_done(struct sq_array_axis *axis)
     sq_free(axis->init_of);
     sq_free(axis->source_index);
     sq_free(axis->times_s);
+    sq_free(axis->calendar);
     *axis = (struct sq_array_axis){0};
 }

@@ -19,7 +19,8 @@ struct sq_array_axis {
     bool recounted;         /* the sources count times otherwise than the store does: */
     struct sq_cf_time counted, stored;
     bool is_unordered; /* a new store's coordinate does not go one way */
-    int64_t *times_s;  /* of each place, seconds since 1970; NULL: they are no such times */
+    int64_t *times_s;  /* of each place, seconds since 1970 in the calendar; NULL: they are no such times */
+    char *calendar;    /* of times_s, else NULL */
 };
 
 /*

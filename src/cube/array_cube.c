@@ -340,6 +340,8 @@ static int build(struct sq_array_builder *b, struct squall_error *err)
     SQ_TRY(add_places(b, err));
     SQ_TRY(take_root_attributes(b, err));
     SQ_TRY(add_notes(b, err));
+    if (b->axis.calendar && !(cube->calendar = sq_arena_strdup(cube->arena, b->axis.calendar)))
+        return sq_error_memory(err, strlen(b->axis.calendar));
     cube->init_times_s = b->axis.times_s;
     b->axis.times_s = NULL;
     cube->source_index = b->axis.source_index;

@@ -120,6 +120,7 @@ struct sq_cube {
     const char *append_dim; /* "init_time"; of arrays any dimension, whose indices are then called init times */
     /* Seconds since 1970; with a schema at least those that the store has. Of GRIB regular and contiguous; of arrays NULL where they are no such times. */
     int64_t *init_times_s;
+    const char *calendar; /* of arrays, in which these are counted; NULL: proleptic_gregorian */
     size_t init_count;
     uint64_t *source_index;     /* of arrays: where each init time lies along the sources' dimension, or SQ_CUBE_NOWHERE */
     int64_t cadence_s;          /* 0: open (fewer than three runs and no --every) */

@@ -167,8 +167,9 @@ def _tell_losses(report, dest, strict):
 def status(dest):
     """What a converted store holds and lacks, and the command that goes on: a Report that shows itself as a calendar.
 
-    Its keys are those of `squall status --json`: runs (places, of stores made from arrays), inputs, command, … Of NetCDF files that squall.create_many has begun (a file, or a
-    folder of them) the regions that nobody has written; .exit_code is then 3. Raises ValueError where dest has no records of squall's.
+    Its keys are those of `squall status --json`: runs (places, of stores made from arrays), inputs, command, … Of NetCDF files that
+    squall.create_many has begun (a file, or a folder of them) the regions that nobody has written; .exit_code is then 3. Raises ValueError
+    where dest has no records of squall's.
     """
     (document, text, unfinished), seconds = _carry_out("status", os.fsencode(dest), shown=listener(False, "runs"))
     return Report(document, text, 3 if unfinished else 0, seconds, "squall.create_many has not finished them" if unfinished else None)

@@ -708,7 +708,7 @@ int run_ls(const struct arguments *a)
         l.known_count = ARRAY_COLUMNS;
     }
     struct squall_error err = SQUALL_ERROR_INIT;
-    if (code == EXIT_USAGE && !arrays && joins_files(a) && looks_like_grib(l.paths.items[0])) {
+    if (code == EXIT_USAGE && !arrays && l.paths.count > 0 && joins_files(a) && looks_like_grib(l.paths.items[0])) {
         refuse_joining(a, l.paths.items[0], &err);
         code = fail_with(&err);
     } else if (code == EXIT_USAGE && choose_columns(&l, arrays ? ARRAY_DEFAULTS : FIELD_DEFAULTS))

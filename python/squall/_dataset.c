@@ -51,6 +51,20 @@ static void identify(const char *path, char *ret)
     memcpy(ret, known, IDENTITY_BYTES);
 }
 
+PyObject *sq_py_identities(PyObject *paths)
+{
+    const Py_ssize_t count = PyTuple_Size(paths);
+    PyObject *all = PyBytes_FromStringAndSize(NULL, count * IDENTITY_BYTES);
+    for (Py_ssize_t i = 0; all && i < count; i++) {
+        char *name;
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(paths, i), &name, NULL) < 0)
+            Py_CLEAR(all);
+        else
+            identify(name, PyBytes_AsString(all) + i * IDENTITY_BYTES);
+    }
+    return all;
+}
+
 /* path: bytes in the file system's encoding; options: NULL for reading */
 static int open_path(struct sq_py_dataset *ds, const char *path, const struct squall_store_options *options)
 {

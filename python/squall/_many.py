@@ -61,6 +61,10 @@ def open_many(paths, concat_dim=None, *, order="coordinates", drift="error"):
 
 
 def _open(names, settings):
+    if len(settings) == 1:  # GRIB fields, which are arranged as these say
+        from squall._cfgrib import arrange
+
+        return arrange(names, *settings)
     label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
     return _squall.open_many(label, tuple(os.fsencode(name) for name in names), *settings)
 

@@ -193,7 +193,7 @@ static int execute(PyObject *module)
         counting = pthread_atfork(NULL, NULL, count_forks) == 0;
     return find_objects() || add_type(module, &sq_py_dataset_spec, &sq_py_dataset_type) ||
                    add_type(module, &sq_py_memory_spec, &sq_py_memory_type) || add_type(module, &sq_py_array_spec, NULL) ||
-                   add_type(module, &sq_py_work_spec, NULL)
+                   add_type(module, &sq_py_work_spec, NULL) || add_type(module, &sq_py_grib_spec, NULL)
                ? -1
                : 0;
 }

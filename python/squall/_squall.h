@@ -64,9 +64,11 @@ struct sq_py_array {
 };
 
 extern unsigned sq_py_process; /* another one in a child than in its parent */
-extern PyType_Spec sq_py_dataset_spec, sq_py_array_spec, sq_py_memory_spec, sq_py_work_spec;
+extern PyType_Spec sq_py_dataset_spec, sq_py_array_spec, sq_py_memory_spec, sq_py_work_spec, sq_py_grib_spec;
 extern PyTypeObject *sq_py_dataset_type, *sq_py_memory_type;
 
+/* What each of the paths (bytes) is known by; NULL with the exception set. */
+PyObject *sq_py_identities(PyObject *paths);
 /* With nothing open yet; NULL with the exception set. */
 struct sq_py_dataset *sq_py_dataset_alloc(PyTypeObject *type, PyObject *path);
 

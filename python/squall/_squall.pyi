@@ -37,6 +37,25 @@ class Dataset:
     @property
     def is_array(self) -> bool: ...
 
+class GribFiles:
+    """The fields of GRIB files, to be put in order."""
+
+    def __new__(cls, paths: tuple[bytes, ...]) -> Self: ...
+    @property
+    def columns(self) -> bytes: ...  # rows of _cfgrib._ROW, one a field
+    @property
+    def tables(self) -> str: ...  # JSON: products, grids, problems
+    # (name, values, attributes) of each axis, latitudes and longitudes of points, the grid mapping; values are float64, texts JSON
+    def grid(self, row: int, /) -> tuple[tuple[tuple[str, bytes | None, str | None], ...], bytes | None, bytes | None, str | None]: ...
+    # each: (name, lengths, names of all dimensions, int32 rows of fields or -1, row of the grid, float64?); this one is empty then
+    def dataset(
+        self,
+        path: str,
+        arrangements: tuple[tuple[str, tuple[int, ...], tuple[str, ...], bytes, int, bool], ...],
+        many: tuple[tuple[bytes, ...], str],
+        /,
+    ) -> Dataset: ...
+
 class Array:
     def __new__(cls, dataset: Dataset, name: str) -> Self: ...
     @property

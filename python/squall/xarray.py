@@ -1,6 +1,6 @@
 """xarray with squall below it:
 
-    xr.open_dataset("era5.nc", engine="squall")             # a Zarr store, an HDF5 or NetCDF file
+    xr.open_dataset("era5.nc", engine="squall")             # a Zarr store, an HDF5, NetCDF or GRIB file
     xr.open_dataset("era5/*.nc", engine="squall")           # many files as one dataset; a list of them, too
     xr.open_datatree("model.nc", engine="squall")           # all groups
 
@@ -24,7 +24,7 @@ from xarray.core import indexing
 from xarray.core.datatree import DataTree
 from xarray.core.variable import Variable
 
-from squall import _encoding, _squall
+from squall import _cfgrib, _cfgrib_engine, _encoding, _squall
 from squall._array import Array, file_identity
 from squall._errors import InvalidError, Status, UnsupportedError
 from squall._group import Group, _Tree, reopen_array
@@ -71,7 +71,7 @@ _KEYWORDS = {
     "decode_vlen_strings": True,
 }
 _STORE_OBJECTS = {"chunk_store", "store", "synchronizer"}
-_MAGIC = (b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"CDF")
+_MAGIC = (b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"CDF", b"GRIB")
 
 
 # ---- one variable ---------------------------------------------------------------------------------------------------------------------
@@ -265,10 +265,11 @@ class ArrayThatCannotBeRead(BackendArray):
 # ---- sources --------------------------------------------------------------------------------------------------------------------------
 
 
-class _Memory:
+class Memory:
     """A file's bytes that lie in memory, as a file that nobody else sees."""
 
-    def __init__(self, content):
+    def __init__(self, content, arrangement=None):
+        self._arrangement = arrangement  # of GRIB fields
         if hasattr(os, "memfd_create"):
             self._file = os.fdopen(os.memfd_create("squall"), "r+b")
             self.path = f"/proc/self/fd/{self._file.fileno()}"
@@ -282,12 +283,17 @@ class _Memory:
     @property
     def dataset(self):
         if self._dataset is None:
-            self._dataset = _squall.Dataset(self.path)
+            arrangement = self._arrangement
+            self._dataset = _squall.Dataset(self.path) if arrangement is None else _cfgrib.arrange((self.path,), arrangement)
         return self._dataset
+
+    def take(self, dataset):
+        """It was opened already."""
+        self._dataset = dataset
 
     def __reduce__(self):
         self._file.seek(0)
-        return _Memory, (self._file.read(),)
+        return Memory, (self._file.read(), self._arrangement)
 
 
 def _array_of_memory(memory, name, dtype):
@@ -310,7 +316,7 @@ def _is_text(source):
 
 
 def _group_of(source, concat_dim, order, drift):
-    """What was given to xarray, opened: a Group, the _Memory that it lies in or None, and what encodings call it."""
+    """What was given to xarray, opened: a Group, the Memory that it lies in or None, and what encodings call it."""
     if isinstance(source, (list, tuple)):
         if not all(map(_is_text, source)):
             raise TypeError("a list for engine='squall' is one of paths")
@@ -336,7 +342,7 @@ def _group_of(source, concat_dim, order, drift):
     else:
         kind = f"{type(source).__module__}.{type(source).__qualname__}"
         raise TypeError(f"engine='squall' opens paths, patterns, lists of paths, bytes and file objects; not a {kind}: give it the path")
-    memory = _Memory(content)
+    memory = Memory(content)
     return Group(_Tree(memory.dataset)), memory, None
 
 
@@ -454,6 +460,20 @@ class _Opening:
             array.decoding = False
         return found
 
+    def below(self):
+        """Of a tree: (path, group or array) of each group, the root first."""
+        group = self.group
+        return [("", group)] if isinstance(group, Array) else _groups_below(group)
+
+
+def _opening(source, drop_variables, keywords):
+    return _cfgrib_engine.opening(source, drop_variables, keywords) or _Opening(source, drop_variables, keywords)
+
+
+def taken_decoders(keywords):
+    """xarray's own keywords, taken out of others."""
+    return _taken(keywords, _DECODERS)
+
 
 def _taken(keywords, defaults):
     return {name: keywords.pop(name, default) for name, default in defaults.items()}
@@ -469,7 +489,12 @@ def _check(asked, others):
     for name in sorted(_STORE_OBJECTS & others.keys()):
         if others.pop(name) is not None:
             raise TypeError(f"{name}: zarr-python's objects are not opened by engine='squall', which reads stores by their paths")
-    unknown = sorted(others.keys() - _IGNORED)
+    refuse_unknown(others)
+
+
+def refuse_unknown(keywords, ignored=()):
+    """What is no keyword of the engine's."""
+    unknown = sorted(keywords.keys() - _IGNORED - set(ignored))
     if unknown:
         known = ", ".join(sorted(_DECODERS.keys() | _KEYWORDS.keys()))
         raise TypeError(f"{', '.join(unknown)}: no keyword of engine='squall', which knows {known}")
@@ -479,7 +504,7 @@ def _check_root(root, consolidated, zarr_format):
     dataset = root._dataset if isinstance(root, Array) else root._tree.dataset
     path, kind = dataset.path, dataset.format
     if kind == "grib":
-        raise UnsupportedError(f"{path}: xarray cannot open GRIB files yet: squall.open, or squall convert", Status.EUNSUPPORTED, path)
+        raise UnsupportedError(f"{path}: the first GRIB message lies too far behind the beginning", Status.EUNSUPPORTED, path)
     if dataset.problems:
         shown = "; ".join(dataset.problems[:3])
         more = f" (and {len(dataset.problems) - 3} more)" if len(dataset.problems) > 3 else ""
@@ -526,16 +551,13 @@ class SquallBackendEntrypoint(BackendEntrypoint):
 
     def open_dataset(self, filename_or_obj, *, drop_variables=None, **keywords):
         """Called by xarray.open_dataset."""
-        opening = _Opening(filename_or_obj, drop_variables, keywords)
+        opening = _opening(filename_or_obj, drop_variables, keywords)
         return opening.decoded(opening.group)
 
     def open_groups_as_dict(self, filename_or_obj, *, drop_variables=None, **keywords):
         """Called by xarray.open_groups: path of each group → its Dataset."""
-        opening = _Opening(filename_or_obj, drop_variables, keywords)
-        group = opening.group
-        if isinstance(group, Array):
-            return {"/": opening.decoded(group)}
-        return {f"/{name}": opening.decoded(below) for name, below in _groups_below(group)}
+        opening = _opening(filename_or_obj, drop_variables, keywords)
+        return {f"/{name}": opening.decoded(group) for name, group in opening.below()}
 
     def open_datatree(self, filename_or_obj, *, drop_variables=None, **keywords):
         """Called by xarray.open_datatree."""

@@ -257,6 +257,8 @@ unsigned sq_cube_coarsening(const struct sq_builder *b, unsigned which); /* 0: y
 int sq_cube_make_variables(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_make_coordinates(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_describe_dataset(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
+int sq_cube_put_centre(struct sq_json *attributes, unsigned centre,
+                       struct squall_error *err) SQUALL_CHECK; /* GRIB_centre, …, institution */
 int sq_cube_put(struct sq_json *object, const char *key, struct sq_json *value, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_put_string(struct sq_json *object, const char *key, const char *text, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_put_int(struct sq_json *object, const char *key, int64_t value, struct squall_error *err) SQUALL_CHECK;

@@ -49,7 +49,7 @@ static const struct {
     {254, "eums", "EUMETSAT Operation Centre"},
 };
 
-static int put_centre(struct sq_json *a, unsigned centre, struct squall_error *err)
+int sq_cube_put_centre(struct sq_json *a, unsigned centre, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *number = sq_format("%u", centre);
     const char *name = number, *description = number;
@@ -83,7 +83,7 @@ static int put_origin(const struct sq_builder *b, struct sq_json *a, struct squa
     if (same_edition)
         SQ_TRY(sq_cube_put_int(a, "GRIB_edition", first->raw.edition, err));
     if (same_centre)
-        SQ_TRY(put_centre(a, first->centre, err));
+        SQ_TRY(sq_cube_put_centre(a, first->centre, err));
     return same_centre && same_subcentre ? sq_cube_put_int(a, "GRIB_subCentre", first->subcentre, err) : 0;
 }
 

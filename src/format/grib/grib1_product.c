@@ -155,6 +155,17 @@ static int32_t number_of(const struct local *local, const uint8_t *pds)
     return local->number_bytes == 1 ? pds[LOCAL_NUMBER] : pds[LOCAL_NUMBER] << 8 | pds[LOCAL_NUMBER + 1];
 }
 
+struct sq_grib1_ensemble sq_grib1_ensemble_of(const struct sq_grib_raw *raw)
+{
+    const struct local *local = local_of(raw->section1, raw->section1_bytes);
+    struct sq_grib1_ensemble ensemble = {-1, -1};
+    if (local) {
+        ensemble.number = number_of(local, raw->section1);
+        ensemble.count = local->count_at > 0 ? raw->section1[local->count_at] : 0;
+    }
+    return ensemble;
+}
+
 /* Grid and packing are told elsewhere: which sections follow, decimal scale, the number of a grid that is described. */
 static void blank_packing(uint8_t *pds)
 {

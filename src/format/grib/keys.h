@@ -81,6 +81,10 @@
     X(inputProcessIdentifier)                                                                                                              \
     X(inputOriginatingCentre)                                                                                                              \
     X(typeOfPostProcessing)                                                                                                                \
+    /* edition 2, section 4: no condition names them */                                                                                    \
+    X(numberOfForecastsInEnsemble)                                                                                                         \
+    X(waveDirectionNumber)                                                                                                                 \
+    X(waveFrequencyNumber)                                                                                                                 \
     /* edition 2, counts of lists in section 4 */                                                                                          \
     X(numberOfTimeRanges)                                                                                                                  \
     X(numberOfAdditionalParametersForReferencePeriod)                                                                                      \

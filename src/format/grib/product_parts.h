@@ -20,6 +20,12 @@ int sq_grib2_part(const struct sq_grib_found *found, uint8_t *section1, uint8_t 
 void sq_grib1_product_of(struct sq_arena *arena, struct sq_grib_product *p);
 void sq_grib2_product_of(struct sq_arena *arena, struct sq_grib_product *p);
 
+/* What ecCodes calls number and totalNumber in ECMWF's local part of a PDS, of fields that are no members, too; -1: it has no such. */
+struct sq_grib1_ensemble {
+    int32_t number, count;
+};
+struct sq_grib1_ensemble sq_grib1_ensemble_of(const struct sq_grib_raw *raw);
+
 /* text, and the number behind it where the arena (which may be NULL) has room for that. */
 const char *sq_grib_numbered(struct sq_arena *arena, const char *text, unsigned number);
 

@@ -1,0 +1,233 @@
+"""engine="squall" on GRIB files against cfgrib: identical but for the files in docs/xarray.md's table, which says why."""
+
+import logging
+import os
+import pathlib
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+xr = pytest.importorskip("xarray")
+pytest.importorskip("cfgrib")
+import squall  # noqa: E402
+
+HERE = pathlib.Path(__file__).parent
+FILES = HERE.parents[2] / "shared" / "data" / "grib"
+PAGE = HERE.parents[1] / "docs" / "xarray.md"
+GRIDS = {"regular_ll", "regular_gg"}
+SMALL_BYTES = 3_000  # those in the normal run
+
+needs_files = pytest.mark.skipif(not FILES.is_dir(), reason=f"{FILES} is not there")
+
+
+def rectangular_files():
+    """GRIB files with latitudes and longitudes as dimensions."""
+    table = FILES.parent / "peers" / "grib.tsv"
+    if not table.exists():
+        return []
+    head, *rows = (line.split("\t") for line in table.read_text().splitlines())
+    grids = head.index("gridTypes")
+    return [FILES / row[0] for row in rows if GRIDS & set(row[grids].split(","))]
+
+
+def listed():
+    """File → reason, of the page's table."""
+    page = PAGE.read_text()
+    part = page[page.index("### What differs from cfgrib") :].partition("\n## ")[0]
+    found = {}
+    for names, reason in re.findall(r"^\| (`[^|]*) \| ([^|]*) \|$", part, re.M):
+        found |= dict.fromkeys(re.findall(r"`([^`]*)`", names), reason)
+    return found
+
+
+def by_cfgrib(path, **options):
+    logging.disable(logging.CRITICAL)
+    try:
+        return xr.open_dataset(path, engine="cfgrib", indexpath="", **options)
+    except Exception:
+        return None
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def without_history(ds):
+    return ds.assign_attrs(history="").load()
+
+
+def is_same(path, **options):
+    warnings.simplefilter("ignore")
+    theirs = by_cfgrib(path, **options)
+    ours = xr.open_dataset(path, engine="squall", indexpath="", **options)
+    try:
+        return theirs is not None and without_history(ours).identical(without_history(theirs))
+    except squall.Error:
+        return False
+
+
+def check(path):
+    reason = listed().get(path.name)
+    same = is_same(path)
+    assert same or reason, f"{path.name} differs from what cfgrib gives, and docs/xarray.md does not say why"
+    assert not (same and reason), f"{path.name} is what cfgrib gives; docs/xarray.md says that it is not: {reason}"
+
+
+RECTANGULAR = rectangular_files()
+SMALL = [path for path in RECTANGULAR if path.stat().st_size < SMALL_BYTES]
+
+
+@needs_files
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
+def test_a_small_file_is_what_cfgrib_gives(path):
+    check(path)
+
+
+@pytest.mark.long
+@needs_files
+@pytest.mark.parametrize("path", [path for path in RECTANGULAR if path not in SMALL], ids=lambda path: path.name)
+def test_a_large_file_is_what_cfgrib_gives(path):
+    check(path)
+
+
+@needs_files
+def test_the_table_of_differences_names_files_that_are_there():
+    assert listed().keys() <= {path.name for path in RECTANGULAR}
+
+
+MEMBERS = FILES / "era5-levels-members.grib"
+
+
+@needs_files
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"filter_by_keys": {"shortName": "t", "level": 500}},
+        {"filter_by_keys": {"number": [1, 2], "paramId": 129}},
+        {"squeeze": False},
+        {"time_dims": ("valid_time",)},
+        {"encode_cf": ("time", "geography", "vertical")},
+        {"encode_cf": ("parameter", "geography")},
+        {"read_keys": ["edition"]},
+        {"extra_coords": {"valid_time": "time"}},
+        {"values_dtype": np.dtype("float64"), "filter_by_keys": {"paramId": 130}},
+        {"drop_variables": ["z"]},
+        {"decode_times": False},
+    ],
+    ids=str,
+)
+def test_a_keyword_of_cfgrib_means_what_it_means_there(options):
+    assert is_same(MEMBERS, **options)
+
+
+@needs_files
+def test_what_is_unpickled_is_the_same():
+    ds = xr.open_dataset(MEMBERS, engine="squall", filter_by_keys={"level": 500})
+    packed = pickle.dumps(ds["t"].variable._data)
+    assert len(packed) < 1000
+    assert pickle.loads(pickle.dumps(ds)).identical(ds)
+
+
+@needs_files
+def test_a_file_that_changed_is_refused(tmp_path):
+    path = tmp_path / "members.grib"
+    path.write_bytes(MEMBERS.read_bytes())
+    packed = pickle.dumps(xr.open_dataset(path, engine="squall"))
+    path.write_bytes(MEMBERS.read_bytes() + MEMBERS.read_bytes())
+    with pytest.raises(squall.Error, match="changed since it was opened"):
+        pickle.loads(packed).load()
+
+
+@needs_files
+def test_a_selection_reads_what_numpy_would_select():
+    ds, whole = xr.open_dataset(MEMBERS, engine="squall"), xr.open_dataset(MEMBERS, engine="squall").load()
+    for select in (
+        lambda t: t.isel(number=[3, 1], time=2, latitude=slice(None, None, -7)),
+        lambda t: t.sel(isobaricInhPa=500).isel(longitude=[5, 90, 3]),
+        lambda t: t.isel(number=xr.DataArray([0, 4], dims="p"), time=xr.DataArray([1, 3], dims="p")),
+        lambda t: t.transpose("longitude", ..., "number").isel(time=0),
+    ):
+        assert select(ds["t"]).identical(select(whole["t"]))
+
+
+@needs_files
+def test_bytes_and_file_objects_are_read_from_memory():
+    ds = xr.open_dataset(MEMBERS, engine="squall")
+    for source in (MEMBERS.read_bytes(), open(MEMBERS, "rb")):  # noqa: SIM115
+        found = xr.open_dataset(source, engine="squall")
+        assert found.equals(ds)
+        assert pickle.loads(pickle.dumps(found)).equals(ds)
+
+
+@needs_files
+def test_files_of_a_list_and_of_a_pattern_are_one_dataset(tmp_path):
+    import eccodes as ec
+    from oracle import handles  # messages of a file, one by one
+
+    for i, handle in enumerate(handles(MEMBERS)):
+        with open(tmp_path / f"{i % 3}.grib", "ab") as file:
+            ec.codes_write(handle, file)
+    whole = xr.open_dataset(MEMBERS, engine="squall")
+    for source in (str(tmp_path / "*.grib"), [tmp_path / f"{i}.grib" for i in range(3)]):
+        found = xr.open_dataset(source, engine="squall", chunks={})
+        assert without_history(found).identical(without_history(whole))
+
+
+@needs_files
+def test_variables_on_other_levels_are_there_with_coordinates_of_their_own():
+    path = FILES / "uv_on_different_levels.grib"
+    theirs, ours = by_cfgrib(path), xr.open_dataset(path, engine="squall")
+    assert "v" not in theirs and ours["v"].dims == ("step", "isobaricInhPa_v", "latitude", "longitude")
+    alone = xr.open_dataset(path, engine="cfgrib", indexpath="", filter_by_keys={"shortName": "v"})
+    np.testing.assert_array_equal(ours["v"].values, alone["v"].values)
+    np.testing.assert_array_equal(ours["isobaricInhPa_v"], alone["isobaricInhPa"])
+
+
+@needs_files
+def test_what_cfgrib_refuses_is_there_under_names_that_say_what_differs():
+    ds = xr.open_dataset(FILES / "cfrzr_and_cprat.grib", engine="squall")
+    assert {"cfrzr", "cfrzr_avg", "cpr", "cpr_avg"} == set(ds.data_vars)
+    assert ds["cfrzr_avg"].attrs["GRIB_stepType"] == "avg"
+
+
+@needs_files
+def test_a_group_of_a_tree_is_a_hypercube():
+    path = FILES / "uv_on_different_levels.grib"
+    tree = xr.open_datatree(path, engine="squall")
+    assert {node.path: set(node.data_vars) for node in tree.subtree} == {"/": set(), "/isobaricInhPa": {"u"}, "/isobaricInhPa_v": {"v"}}
+    one = xr.open_dataset(path, engine="squall", group="isobaricInhPa_v")
+    alone = by_cfgrib(path, filter_by_keys={"shortName": "v"})
+    assert without_history(one).identical(without_history(alone))
+
+
+@needs_files
+def test_opening_reads_no_values(tmp_path):
+    """Data sections may be damaged as long as nothing is asked for."""
+    content = bytearray(MEMBERS.read_bytes())
+    content[200:7000] = bytes(6800)
+    path = tmp_path / "damaged.grib"
+    path.write_bytes(content)
+    assert "t" in repr(xr.open_dataset(path, engine="squall"))
+
+
+@needs_files
+def test_a_key_that_no_field_has_is_refused_by_name():
+    with pytest.raises(ValueError, match="levelist"):
+        xr.open_dataset(MEMBERS, engine="squall", filter_by_keys={"levelist": 500})
+    with pytest.raises(OSError, match="no field has"):
+        xr.open_dataset(MEMBERS, engine="squall", filter_by_keys={"level": 1})
+    with pytest.raises(squall.Error, match="time_dims='forecastMonth'"):
+        xr.open_dataset(MEMBERS, engine="squall", time_dims=("forecastMonth", "indexing_time"))
+
+
+@needs_files
+def test_damage_is_told_as_errors_says():
+    path = FILES / "era5-levels-corrupted.grib"
+    with pytest.warns(UserWarning, match="corrupted"):
+        xr.open_dataset(path, engine="squall")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        xr.open_dataset(path, engine="squall", errors="ignore")
+    with pytest.raises(squall.Error, match=os.path.basename(path)):
+        xr.open_dataset(path, engine="squall", errors="raise")

@@ -50,6 +50,28 @@ static int identify_all(struct squall_convert_plan *plan, struct squall_error *e
     return 0;
 }
 
+static int refuse_dimension(const char *asked, const char *followed, struct squall_error *err)
+{
+    return sq_error(
+        err, SQUALL_EINVAL,
+        "--append-dim %s: the files follow each other along %s, and a store of several files grows as they do; leave the option "
+        "out, or convert a single file",
+        asked, followed);
+}
+
+/* Where files do not agree along the dimension that was asked for, they may along another, and the option is what is wrong. *err: why they do not. */
+static int explain(const struct squall_convert_plan *plan, const char *const *paths, size_t count, int status, struct squall_error *err)
+{
+    const char *asked = plan->settings.append_dim;
+    const struct squall_many_options options = {.drift = plan->settings.drift, .group = plan->arrays.group};
+    struct squall_dataset *ds = NULL;
+    if (status == SQUALL_EREFUSED && asked && !plan->settings.concat_dim &&
+        !sq_open_many_to_store(plan->ctx, paths, count, &options, &ds, NULL) && strcmp(sq_many_dimension(ds), asked) != 0)
+        status = refuse_dimension(asked, sq_many_dimension(ds), err);
+    squall_dataset_close(ds);
+    return status;
+}
+
 static int open_once(const struct squall_convert_plan *plan, const char *const *paths, size_t count, struct squall_dataset **ret,
                      struct squall_error *err)
 {
@@ -58,7 +80,8 @@ static int open_once(const struct squall_convert_plan *plan, const char *const *
         .concat_dim = s->concat_dim ? s->concat_dim : s->append_dim, .drift = s->drift, .group = plan->arrays.group};
     if (count == 1 && !s->concat_dim)
         return sq_open_group(plan->ctx, paths[0], plan->arrays.group, ret, err);
-    return sq_open_many_to_store(plan->ctx, paths, count, &options, ret, err);
+    int status = sq_open_many_to_store(plan->ctx, paths, count, &options, ret, err);
+    return status ? explain(plan, paths, count, status, err) : 0;
 }
 
 /* What is wrong with a file by itself; NULL: nothing, or there was no memory to tell it. */
@@ -126,8 +149,7 @@ static int find_spans(struct squall_convert_plan *plan, const uint32_t *numbers,
     uint64_t at = 0;
     a->first_file = numbers[0];
     if (dim && asked && strcmp(dim, asked) != 0)
-        return sq_error(err, SQUALL_EINVAL, "--append-dim %s: the files follow each other along %s, and so does the store grow", asked,
-                        dim);
+        return refuse_dimension(asked, dim, err);
     a->spans = sq_alloc_zero(count, sizeof *a->spans);
     if (!a->spans)
         return sq_error_memory(err, count * sizeof *a->spans);

@@ -195,7 +195,7 @@ static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
     SQ_TRY(sq_plan_array_damage(plan, err));
     for (size_t i = 0; i < plan->cube.warning_count; i++)
         sq_plan_say(plan, news || begins ? SQUALL_CONVERT_WARNING : SQUALL_CONVERT_NOTE, "%s", plan->cube.warnings[i]);
-    for (size_t i = 0; i < plan->cube.note_count; i++)
+    for (size_t i = 0; i < plan->cube.note_count && !plan->cube.of_arrays; i++) /* those of arrays are told as soon as they are open */
         sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%s", plan->cube.notes[i]);
     return 0;
 }

@@ -798,13 +798,30 @@ def test_options_of_grib_s_are_refused_by_name(squall, days, store, options):
         (["--select", "level=850"], "level"),
         (["--rename", "sst=x"], "sst"),
         (["--rename", "t=p"], "p"),
-        (["--append-dim", "height"], "height"),
         (["--drift", "ignore"], "--drift"),
     ],
 )
 def test_wrong_values_of_options_are_usage_errors(squall, days, store, options, words):
     done = squall("convert", *days, store, *options, check=False)
-    assert done.code == (4 if "--append-dim" in options else 2) and words in done.err and not store.exists(), done.err
+    assert done.code == 2 and words in done.err and not store.exists(), done.err
+
+
+@pytest.mark.parametrize("dim", ["lat", "lon", "height"])
+def test_files_that_follow_each_other_along_another_dimension_than_asked(squall, days, store, dim):
+    done = squall("convert", *days, store, "--append-dim", dim, check=False)
+    assert done.code == 2 and not store.exists(), done.err
+    assert f"--append-dim {dim}: the files follow each other along time, and a store of several files grows as they do" in done.err
+    squall("convert", days[0], store, "--append-dim", "time")
+
+
+@pytest.mark.parametrize("options", [[], ["-v"], ["-q"]])
+def test_a_problem_of_a_source_is_told_once(squall, tmp_path, store, options):
+    path = one_variable(tmp_path / "in.nc", [1, 2], [0, 1])
+    with h5py.File(path, "a") as f:
+        f["elsewhere"] = h5py.ExternalLink("other.h5", "/x")
+    done = squall("convert", path, store, *options)
+    assert done.err.count("elsewhere is left out") == 1, done.err
+    assert ["elsewhere is left out" in note for note in report_of(squall, path, tmp_path / "b.zarr")["notes"]] == [True]
 
 
 def test_a_store_made_of_arrays_takes_no_grib_and_the_other_way_round(squall, days, tmp_path, store):

@@ -157,9 +157,11 @@ def _array(values):
 def _accumulate(found, keys):
     """ecCodes adds the increment point by point, and sets the last: the same sums here, so that its labels are found."""
     latitude, longitude = (found[name].data for name in ("latitude", "longitude"))
-    span = (longitude[-1] - longitude[0]) / max(len(longitude) - 1, 1)
+    first, last = (keys.get(f"longitudeOf{end}GridPointInDegrees", 0.0) for end in ("First", "Last"))
+    # the circle is added behind the difference, which has rounded by then
+    span = last - first + 360 if last < first and longitude[-1] > longitude[0] else longitude[-1] - longitude[0]
     increment = keys.get("jDirectionIncrementInDegrees", 0.0) * (1 if keys.get("jScansPositively") else -1)
-    for name, values, step in (("latitude", latitude, increment), ("longitude", longitude, span)):
+    for name, values, step in (("latitude", latitude, increment), ("longitude", longitude, span / max(len(longitude) - 1, 1))):
         sums = np.add.accumulate(np.concatenate([values[:1], np.full(len(values) - 1, step)]))
         sums[-1] = values[-1]
         if np.allclose(sums, values, rtol=0, atol=1e-2 * abs(step)):

@@ -70,6 +70,7 @@ class Fields:
             reason = self.problems[0] if self.problems else f"{paths[0]}: no GRIB message"
             raise Error(reason, Status.ENOTFOUND, paths[0])
         self._geography = {}
+        self._values = {}  # key → its value in each product
 
     def column(self, key, rows):
         """Values of a key, ecCodes' or cfgrib's, in some of the rows (None: a field does not have it)."""
@@ -101,7 +102,9 @@ class Fields:
         return values.astype(kind) if kind and values.dtype != object else values
 
     def _of_products(self, key, products, default=None):
-        values = [product.get(key, default) for product in self.products]
+        if key not in self._values:
+            self._values[key] = [product.get(key, default) for product in self.products]
+        values = self._values[key]
         return [values[p] for p in products.tolist()]
 
     def knows(self, key):

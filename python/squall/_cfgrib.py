@@ -34,6 +34,7 @@ class Hypercube:
     coordinates: dict
     fields: np.ndarray  # a row for each place, -1: none
     grid: int
+    again: bool  # its fields say the same of themselves as another variable's, and hold other data
 
 
 # ---- what was asked for ----------------------------------------------------------------------------------------------------------------
@@ -96,8 +97,8 @@ class Settings:
 class _Group:
     """Fields that share what a variable has one value of."""
 
-    def __init__(self, rows, keys, kind=None):
-        self.rows, self.keys, self.kind = rows, keys, kind
+    def __init__(self, rows, keys, again=False):
+        self.rows, self.keys, self.again = rows, keys, again
 
 
 def _groups(fields, rows, settings):
@@ -153,25 +154,29 @@ def _axes(fields, group, settings):
 
 
 def _split(fields, groups, settings):
-    """Groups of which no two fields claim one place, and their axes; and how many fields are left over, being described alike."""
-    for group in groups:
+    """Groups of which no two fields claim one place, and their axes."""
+    waiting = list(groups)
+    while waiting:
+        group = waiting.pop(0)
         axes = _axes(fields, group, settings)
         lengths = [coordinate.data.size for coordinate, _ in axes.values()]
         places = np.ravel_multi_index([index for _, index in axes.values()], lengths)
-        _, firsts = np.unique(places, return_index=True)
+        _, firsts, of_row = np.unique(places, return_index=True, return_inverse=True)
         if len(firsts) == len(places):
-            yield group, axes, 0
+            yield group, axes
             continue
-        kinds = fields.column("kind", group.rows)
-        begins = fields.rows[group.rows]["begin"]
-        for apart in (kinds, begins):
+        for apart in (fields.column("kind", group.rows), fields.rows[group.rows]["begin"]):
             values = list(dict.fromkeys(apart.tolist()))
             if len(values) > 1:
-                yield from _split(fields, [_Group(group.rows[apart == value], group.keys, value) for value in values], settings)
+                waiting[:0] = [_Group(group.rows[apart == value], group.keys, group.again) for value in values]
                 break
         else:
-            kept = _Group(group.rows[np.sort(firsts)], group.keys, group.kind)
-            yield kept, _axes(fields, kept, settings), len(places) - len(firsts)
+            kept = _Group(group.rows[np.sort(firsts)], group.keys, group.again)
+            yield kept, _axes(fields, kept, settings)
+            later = np.setdiff1d(np.arange(len(places)), firsts)
+            like, alike = fields.compared(group.rows[firsts[of_row[later]]], group.rows[later])
+            if not alike.all():
+                waiting.insert(0, _Group(group.rows[later[~alike]], group.keys, bool((like & ~alike).any())))
 
 
 def _attributes(fields, group, settings):
@@ -215,25 +220,22 @@ def _unique(name, group, leader, taken):
 
 
 def hypercubes(fields, settings):
-    """All variables, in the files' order; what could not be placed is told."""
+    """All variables, in the files' order."""
     rows = fields.selected(settings.filter_by_keys)
-    cubes, taken, lost = [], {}, 0
+    cubes, taken = [], {}
     for groups in _groups(fields, rows, settings).values():
         parts = list(_split(fields, groups, settings))
-        lost += sum(left for _, _, left in parts)
         # the plain name is that of most fields, an instant's before a statistic's
         order = sorted(parts, key=lambda part: (-len(part[0].rows), part[0].keys.get("stepType") != "instant"))
         named = {}
-        for group, _, _ in order:
+        for group, _ in order:
             attrs = _attributes(fields, group, settings)
             name = _name(attrs, settings)
             unique = _unique(name, group, taken.get(name, group), taken)
             taken[unique] = group
             named[id(group)] = unique, name, attrs
-        for group, axes, _ in parts:
+        for group, axes in parts:
             cubes.append(_hypercube(fields, group, axes, settings, *named[id(group)]))
-    if lost:
-        cubes[0].attrs["squall_lost"] = lost
     return cubes
 
 
@@ -257,7 +259,7 @@ def _hypercube(fields, group, axes, settings, array, name, attrs):
         time, step = coordinates["time"], coordinates["step"]
         moments = np.asarray(time.data)[(...,) + (None,) * len(step.dims)] + np.asarray(step.data) * 3600
         coordinates["valid_time"] = Coordinate(time.dims + step.dims, moments, VALID)
-    return Hypercube(array, name, attrs, dims + geo_dims, shape, coordinates, table, grid)
+    return Hypercube(array, name, attrs, dims + geo_dims, shape, coordinates, table, grid, group.again)
 
 
 def _extra(fields, group, axes, name, along, dims):
@@ -348,15 +350,16 @@ class Opened:
         self.dataset = _arranged(fields, self.cubes, names, settings)
 
     def _tell(self, fields, errors):
-        problems = list(fields.problems)
-        lost = self.cubes[0].attrs.pop("squall_lost", 0)
-        if lost:
-            problems.append(f"{self.names[0]}: {lost} fields say the same of themselves as another, the first of which counts")
+        problems = fields.problems
         if problems and errors == "raise":
             raise Error(problems[0], Status.ECORRUPT, self.names[0])
         if problems and errors == "warn":
             more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
             warnings.warn(f"not all could be read: {'; '.join(problems[:3])}{more}", stacklevel=6)
+        again = [f"{cube.array} ({cube.name})" for cube in self.cubes if cube.again]
+        if again and errors == "warn":
+            text = "fields that say the same of themselves as others but hold other data are variables of their own"
+            warnings.warn(f"{self.names[0]}: {text}: {', '.join(again)}", stacklevel=6)
 
     def _attributes(self, products):
         found = {f"GRIB_{key}": products[0][key] for key in _DATASET_KEYS if all(p[key] == products[0][key] for p in products)}

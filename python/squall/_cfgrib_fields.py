@@ -126,6 +126,14 @@ class Fields:
             raise InvalidError(f"{self.paths[0]}: no field has {filter_by_keys}", Status.ENOTFOUND, self.paths[0])
         return rows
 
+    def compared(self, rows, others):
+        """Which pairs of fields say the same of themselves, and which of these hold the same data."""
+        like = self.rows[rows]["product"] == self.rows[others]["product"]
+        pairs = np.stack([rows[like], others[like]], axis=1).astype(np.uint32)
+        alike = np.zeros(len(like), bool)
+        alike[like] = np.frombuffer(self.files.same(pairs.tobytes()), bool)
+        return like, alike
+
     def geography(self, grid):
         """Dimensions and coordinates of a grid."""
         if grid not in self._geography:

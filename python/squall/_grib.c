@@ -4,6 +4,7 @@
  */
 #include "_squall.h"
 /* below the public interface: */
+#include "cube/duplicates.h"
 #include "cube/grib_fields.h"
 #include "cube/grib_tables.h"
 #include "engine/context.h"
@@ -159,6 +160,47 @@ static PyObject *grid(PyObject *self, PyObject *number)
     return found;
 }
 
+/* False: out of memory. Pairs that cannot be read any more are not shown to be the same. */
+static bool compare(const struct sq_grib_index *index, const uint32_t (*pairs)[2], size_t count, char *ret)
+{
+    struct squall_error unread = SQUALL_ERROR_INIT;
+    struct sq_duplicates *reader = sq_duplicates_new(index);
+    int status = reader ? 0 : SQUALL_ENOMEM;
+    for (size_t i = 0; i < count && status != SQUALL_ENOMEM; i++) {
+        bool alike = false;
+        status = sq_duplicates_same(reader, pairs[i][0], pairs[i][1], &alike, &unread);
+        ret[i] = status == 0 && alike;
+    }
+    sq_duplicates_free(reader);
+    return status != SQUALL_ENOMEM;
+}
+
+static PyObject *same(PyObject *self, PyObject *pairs)
+{
+    const struct sq_grib_index *index = &((struct files *)self)->index;
+    struct sq_py_work work;
+    char *text;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(pairs, &text, &size) < 0)
+        return NULL;
+    const uint32_t(*rows)[2] = (const uint32_t(*)[2])(const void *)text;
+    const size_t count = (size_t)size / sizeof *rows;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i][0] >= index->field_count || rows[i][1] >= index->field_count)
+            return PyErr_Format(PyExc_IndexError, "fields %u and %u of %zu", rows[i][0], rows[i][1], index->field_count);
+    PyObject *found = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)count);
+    if (!found)
+        return NULL;
+    sq_py_work_begin(&work, NULL, SQ_PY_SHARED);
+    bool compared = compare(index, rows, count, PyBytes_AsString(found));
+    sq_py_work_end(&work);
+    if (!compared && !PyErr_Occurred())
+        PyErr_NoMemory();
+    if (PyErr_Occurred())
+        Py_CLEAR(found);
+    return found;
+}
+
 /* one: (name, lengths, dimensions, fields, grid, is_double) */
 static int take_arrangement(PyObject *one, struct sq_grib_arrangement *ret)
 {
@@ -226,6 +268,7 @@ static PyObject *dataset(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"grid", grid, METH_O, "grid(row): see _squall.pyi"},
+    {"same", same, METH_O, "same(pairs): see _squall.pyi"},
     {"dataset", dataset, METH_VARARGS, "dataset(path, arrangements, many): see _squall.pyi"},
     {NULL, NULL, 0, NULL},
 };

@@ -47,6 +47,7 @@ class GribFiles:
     def tables(self) -> str: ...  # JSON: products, grids, problems
     # (name, values, attributes) of each axis, latitudes and longitudes of points, the grid mapping; values are float64, texts JSON
     def grid(self, row: int, /) -> tuple[tuple[tuple[str, bytes | None, str | None], ...], bytes | None, bytes | None, str | None]: ...
+    def same(self, pairs: bytes, /) -> bytes: ...  # of uint32 rows of fields: 1 where both hold the same data, byte for byte; else 0
     # each: (name, lengths, names of all dimensions, int32 rows of fields or -1, row of the grid, float64?); this one is empty then
     def dataset(
         self,

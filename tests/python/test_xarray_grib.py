@@ -201,6 +201,55 @@ def test_a_group_of_a_tree_is_a_hypercube():
     assert without_history(one).identical(without_history(alone))
 
 
+def written(path, fields):
+    """Fields of a small grid: dictionaries of keys and a value that all points have."""
+    import eccodes as ec
+
+    with open(path, "wb") as file:
+        for keys, value in fields:
+            handle = ec.codes_grib_new_from_samples("regular_ll_pl_grib2")
+            for key, of_key in {"bitsPerValue": 16, **keys}.items():
+                ec.codes_set(handle, key, of_key)
+            values = np.arange(ec.codes_get_size(handle, "values")) / 8.0 + value
+            ec.codes_set_values(handle, values)
+            ec.codes_write(handle, file)
+            ec.codes_release(handle)
+    return path
+
+
+def test_a_field_that_is_there_twice_alike_is_there_once(tmp_path):
+    t, z = {"shortName": "t", "level": 500}, {"shortName": "z", "level": 500}
+    path = written(tmp_path / "twice.grib2", [(t, 1), (z, 7), (t, 1), (t, 1)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = xr.open_dataset(path, engine="squall", errors="raise")
+    assert without_history(found).identical(without_history(by_cfgrib(path)))
+
+
+def test_a_field_that_is_there_again_with_other_values_is_a_variable_of_its_own(tmp_path):
+    levels = [({"shortName": "t", "level": level}, level) for level in (1000, 850, 500)]
+    other = [({"shortName": "t", "level": level}, value) for level, value in ((850, -1), (850, 850), (500, -2), (850, -3), (850, -1))]
+    path = written(tmp_path / "again.grib2", levels + other)
+    with pytest.warns(UserWarning, match=r"t_2 \(t\), t_3 \(t\)"):
+        found = xr.open_dataset(path, engine="squall")
+    first = {name: found[name].isel(latitude=0, longitude=0).values.round().tolist() for name in found.data_vars}
+    assert first == {"t": [1000, 850, 500], "t_2": [-1, -2], "t_3": -3}
+    assert found["isobaricInhPa_t_2"].values.tolist() == [850, 500]
+    assert pickle.loads(pickle.dumps(found["t_3"].variable._data)).get_duck_array().flat[0].round() == -3
+    theirs = by_cfgrib(path)
+    np.testing.assert_array_equal(found["t"].values, theirs["t"].values)
+
+
+def test_layers_with_one_top_are_all_there(tmp_path):
+    keys = {"typeOfFirstFixedSurface": 104, "typeOfSecondFixedSurface": 104, "parameterCategory": 1, "parameterNumber": 1}
+    keys |= {"scaleFactorOfFirstFixedSurface": 2, "scaledValueOfFirstFixedSurface": 44, "scaleFactorOfSecondFixedSurface": 2}
+    layers = [({**keys, "scaledValueOfSecondFixedSurface": bottom}, 50) for bottom in (100, 72)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = xr.open_dataset(written(tmp_path / "layers.grib2", layers), engine="squall", read_keys=["bottomLevel"])
+    assert {name: v.attrs["GRIB_bottomLevel"] for name, v in found.data_vars.items()} == {"r": 1.0, "r_2": 0.72}
+
+
 @needs_files
 def test_opening_reads_no_values(tmp_path):
     """Data sections may be damaged as long as nothing is asked for."""

@@ -431,7 +431,7 @@ static int refuse_unknown(struct hdf5_array *h, struct squall_error *err)
         return 0;
     SQ_TRY(need_index(h, &index, err));
     const char *unknown = sq_codec_chain_unknown_filter(h->filters, sq_hdf5_chunk_index_skip_mask(index));
-    return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "%s", unknown) : 0;
+    return unknown ? sq_error(err, SQUALL_EUNSUPPORTED, "%s is not supported; h5repack can write the file with another", unknown) : 0;
 }
 
 static int bind_filters(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct squall_error *err)
@@ -532,14 +532,15 @@ static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct
     if (d->unsupported)
         return sq_error(err, SQUALL_EUNSUPPORTED, "%s", d->unsupported);
     if (d->external.bytes)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "its data lie in external files");
+        return sq_error(err, SQUALL_EUNSUPPORTED, "its data lie in external files, which are not opened");
     SQ_TRY(sq_hdf5_elements_make(&tree->kept, d->type, &h->elements, err));
     if (h->space.is_null)
         h->layout = (struct sq_hdf5_layout){.kind = SQ_HDF5_CONTIGUOUS, .address = SQ_HDF5_NOWHERE};
     else
         SQ_TRY(sq_hdf5_layout_parse(h->data->file, d, &h->layout, err));
     if (h->layout.kind == SQ_HDF5_VIRTUAL)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "a virtual dataset: its data lie in other datasets");
+        return sq_error(err, SQUALL_EUNSUPPORTED,
+                        "a virtual dataset: its data lie in other datasets; open those, or their files as one (squall.open_many)");
     SQ_TRY(set_grid(h, err));
     SQ_TRY(bind_filters(h, tree, err));
     SQ_TRY(set_fill(h, tree, err));
@@ -555,8 +556,11 @@ static int make_readable(struct hdf5_array *h, struct sq_hdf5_tree *tree, struct
     return 0;
 }
 
-static const char *const LAYOUTS[] = {
-    [SQ_HDF5_COMPACT] = "compact", [SQ_HDF5_CONTIGUOUS] = "contiguous", [SQ_HDF5_CHUNKED] = "chunked", [SQ_HDF5_VIRTUAL] = "virtual"};
+static const char *const LAYOUTS[] = {[SQ_HDF5_UNKNOWN] = "unknown",
+                                      [SQ_HDF5_COMPACT] = "compact",
+                                      [SQ_HDF5_CONTIGUOUS] = "contiguous",
+                                      [SQ_HDF5_CHUNKED] = "chunked",
+                                      [SQ_HDF5_VIRTUAL] = "virtual"};
 
 /* What squall_array_storage tells. */
 static int tell_storage(struct hdf5_array *h, struct squall_error *err)

@@ -5,7 +5,8 @@
 #include "format/hdf5/tree.h"
 #include "squall/array.h"
 
-enum sq_hdf5_layout_kind { SQ_HDF5_COMPACT, SQ_HDF5_CONTIGUOUS, SQ_HDF5_CHUNKED, SQ_HDF5_VIRTUAL };
+/* UNKNOWN: of a dataset that cannot be read for another reason. */
+enum sq_hdf5_layout_kind { SQ_HDF5_UNKNOWN, SQ_HDF5_COMPACT, SQ_HDF5_CONTIGUOUS, SQ_HDF5_CHUNKED, SQ_HDF5_VIRTUAL };
 
 /* From SINGLE on numbered as in the message. */
 enum sq_hdf5_index_kind {

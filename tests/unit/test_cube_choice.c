@@ -130,7 +130,7 @@ static void a_selection_of_nothing_names_what_there_is(void **state)
 {
     (void)state;
     const char *line = "name=t3m";
-    assert_error((struct sq_cube_options){.select = &line, .select_count = 1}, SQUALL_ENOTFOUND,
+    assert_error((struct sq_cube_options){.select = &line, .select_count = 1}, SQUALL_EINVAL,
                  "the names are t, t2m, u, vis, vis_probability");
 }
 

@@ -104,6 +104,10 @@ struct crowd {
     pthread_barrier_t gate;
 };
 
+struct seen {
+    int most, late;
+};
+
 static int dwell(void *user, size_t index, unsigned worker, struct squall_error *err)
 {
     (void)err;
@@ -131,7 +135,7 @@ static void *call_once(void *user)
     return status ? c : NULL;
 }
 
-static struct crowd crowd_of(unsigned callers, unsigned threads, unsigned wanted)
+static struct seen crowd_of(unsigned callers, unsigned threads, unsigned wanted)
 {
     struct crowd c = {.threads = threads, .wanted = (int)wanted};
     pthread_t started[CALLERS];
@@ -144,7 +148,7 @@ static struct crowd crowd_of(unsigned callers, unsigned threads, unsigned wanted
         assert_null(failed);
     }
     pthread_barrier_destroy(&c.gate);
-    return c;
+    return (struct seen){atomic_load(&c.most), atomic_load(&c.late)};
 }
 
 static void callers_and_helpers_together_keep_to_the_slots(void **state)

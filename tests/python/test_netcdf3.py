@@ -1,5 +1,5 @@
-"""NetCDF-3 files, read: other people's, and files that netCDF4 makes of seeded random dimensions, types, records and attributes,
-against what netCDF4 reads of them."""
+"""NetCDF-3 files, read: other people's, and files that netCDF4 makes of dimensions, types, records and attributes drawn by
+hypothesis, against what netCDF4 reads of them."""
 
 import json
 import pickle
@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import squall
 from conftest import SHARED
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 netCDF4 = pytest.importorskip("netCDF4")
 
@@ -74,55 +76,56 @@ def random_values(rng, dtype, shape):
     return rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True).reshape(shape)
 
 
-def random_attribute(rng, dtypes):
-    dtype = dtypes[rng.integers(len(dtypes))]
-    if dtype == "S1":
-        return ["", "K", "five5", "grüße", "a longer text with\nlines"][rng.integers(5)]
-    values = random_values(rng, dtype, (int(rng.integers(1, 5)),))
-    return values[0] if len(values) == 1 else values
+SEEDS = st.integers(0, 2**32 - 1)  # of values
 
 
-def make_random(path, seed):
+@st.composite
+def descriptions(draw, kind):
+    """Of a file: lengths of dimensions, attributes, variables (type, with records?, dimensions, attributes), and the seed of values."""
+    numbers = [dtype for dtype in TYPES[kind] if dtype != "S1"]
+    texts = st.sampled_from(["", "K", "five5", "grüße", "a longer text with\nlines"])
+    attributes = st.lists(texts | st.tuples(st.sampled_from(numbers), st.integers(1, 4)), max_size=3)
+    fixed = {f"d{k}": n for k, n in enumerate(draw(st.lists(st.integers(1, 8), min_size=1, max_size=4)))}
+    dims = st.lists(st.sampled_from(list(fixed)), unique=True)
+    variables = st.lists(st.tuples(st.sampled_from(TYPES[kind]), st.booleans(), dims, attributes), min_size=1, max_size=6)
+    return {"time": draw(st.integers(0, 5))} | fixed, draw(attributes), draw(variables), draw(SEEDS)
+
+
+def make(path, kind, lengths, attributes, variables, seed):
     rng = np.random.default_rng(seed)
-    kind = list(FORMATS)[seed % 3]
-    dtypes = TYPES[kind]
+
+    def set_attributes(of, values):
+        for k, value in enumerate(values):
+            if isinstance(value, tuple):
+                value = random_values(rng, value[0], (value[1],))
+            of.setncattr(f"attr_{k}", value)
+
     with netCDF4.Dataset(path, "w", format=kind) as d:
-        for k in range(rng.integers(4)):
-            d.setncattr(f"attr_{k}", random_attribute(rng, dtypes))
-        records = int(rng.integers(0, 6))
-        lengths = {"time": records}
-        d.createDimension("time", None)
-        for k in range(rng.integers(1, 5)):
-            lengths[f"d{k}"] = int(rng.integers(1, 9))
-            d.createDimension(f"d{k}", lengths[f"d{k}"])
-        fixed = [n for n in lengths if n != "time"]
-        written = []
-        for k in range(rng.integers(1, 7)):
-            dims = tuple(rng.permutation(fixed)[: rng.integers(0, len(fixed) + 1)])
-            if rng.random() < 0.5:
-                dims = ("time", *dims)
-            dtype = dtypes[rng.integers(len(dtypes))]
-            v = d.createVariable(f"v{k}", dtype, dims)
-            for m in range(rng.integers(3)):
-                v.setncattr(f"a{m}", random_attribute(rng, dtypes))
-            written.append((v, dims, dtype))
-        for v, dims, dtype in written:
+        set_attributes(d, attributes)
+        for name, length in lengths.items():
+            d.createDimension(name, None if name == "time" else length)
+        made = []
+        for k, (dtype, has_records, dims, of_variable) in enumerate(variables):
+            dims = ("time", *dims) if has_records else tuple(dims)
+            made.append((d.createVariable(f"v{k}", dtype, dims), dtype, tuple(lengths[name] for name in dims)))
+            set_attributes(made[-1][0], of_variable)
+        for v, dtype, shape in made:
             v.set_auto_maskandscale(False)
-            if "time" not in dims or records:
-                v[...] = random_values(rng, dtype, tuple(lengths[n] for n in dims))
+            if 0 not in shape:
+                v[...] = random_values(rng, dtype, shape)
 
 
-@pytest.mark.parametrize("batch", range(6))
-def test_random_files_read_as_netcdf4_reads_them(batch, tmp_path):
-    for seed in range(batch * 60, batch * 60 + 60):
-        path = tmp_path / f"{seed}.nc"
-        make_random(path, seed)
-        try:
-            check(path)
-        except Exception as e:
-            e.add_note(f"seed {seed}")
-            raise
+@pytest.mark.parametrize("kind", FORMATS)
+def test_random_files_read_as_netcdf4_reads_them(kind, tmp_path):
+    @settings(max_examples=120)
+    @given(descriptions(kind))
+    def check_file(description):
+        path = tmp_path / f"{description[-1]}.nc"
+        make(path, kind, *description)
+        check(path)
         path.unlink()
+
+    check_file()
 
 
 def random_key(rng, shape):

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import random
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,10 @@ import time
 import numpy as np
 import pytest
 import squall
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from squall import _squall
-from test_netcdf3 import TYPES, opened, random_key, random_values, same
+from test_netcdf3 import SEEDS, TYPES, opened, random_key, random_values, same
 
 pytest.importorskip("netCDF4")
 SPAWN = multiprocessing.get_context("spawn")  # what is written must be seen by strangers
@@ -33,24 +36,27 @@ def create(path, dimensions, variables, attributes=None, types=None):
     )
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_random_regions_of_random_files_read_back_as_netcdf4_reads_them(seed, tmp_path):
-    rng = np.random.default_rng(seed)
-    names = ["time", "z", "y", "x"]
-    sizes = {n: int(rng.integers(1, 9)) for n in names}
-    record = seed % 2 == 0
+NAMES = ["time", "z", "y", "x"]
+
+
+@settings(max_examples=40)
+@given(
+    st.fixed_dictionaries({name: st.integers(1, 8) for name in NAMES}),
+    st.booleans(),
+    st.lists(st.tuples(st.sampled_from(TYPES["NETCDF3_64BIT_DATA"]), st.sets(st.sampled_from(NAMES))), min_size=1, max_size=6),
+    SEEDS,
+)
+def test_random_regions_of_random_files_read_back_as_netcdf4_reads_them(tmp_path, sizes, record, drawn, seed):
+    rng, keys = np.random.default_rng(seed), random.Random(seed)
     variables, expected = {}, {}
-    for k in range(int(rng.integers(1, 7))):
-        dims = tuple(n for n in names if rng.random() < 0.6)
-        dtype = TYPES["NETCDF3_64BIT_DATA"][rng.integers(11)]
+    for k, (dtype, chosen) in enumerate(drawn):
+        dims = tuple(n for n in NAMES if n in chosen)
         variables[f"v{k}"] = dtype, dims
         expected[f"v{k}"] = np.zeros([sizes[n] for n in dims], dtype)
     path = tmp_path / "w.nc"
+    path.unlink(missing_ok=True)
     create(path, {n: -s if record and n == "time" else s for n, s in sizes.items()}, variables)
     ds = squall.open(path, mode="r+")
-    import random
-
-    keys = random.Random(seed)
     for name, values in expected.items():
         for _ in range(6):
             key = random_key(keys, values.shape)

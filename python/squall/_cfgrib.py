@@ -165,16 +165,17 @@ def _split(fields, groups, settings):
         if len(firsts) == len(places):
             yield group, axes
             continue
+        later = np.setdiff1d(np.arange(len(places)), firsts)
+        claimed = firsts[of_row[later]]
         for apart in (fields.column("kind", group.rows), fields.rows[group.rows]["begin"]):
-            values = list(dict.fromkeys(apart.tolist()))
-            if len(values) > 1:
+            if (apart[claimed] != apart[later]).any():
+                values = dict.fromkeys(apart.tolist())
                 waiting[:0] = [_Group(group.rows[apart == value], group.keys, group.again) for value in values]
                 break
         else:
             kept = _Group(group.rows[np.sort(firsts)], group.keys, group.again)
             yield kept, _axes(fields, kept, settings)
-            later = np.setdiff1d(np.arange(len(places)), firsts)
-            like, alike = fields.compared(group.rows[firsts[of_row[later]]], group.rows[later])
+            like, alike = fields.compared(group.rows[claimed], group.rows[later])
             if not alike.all():
                 waiting.insert(0, _Group(group.rows[later[~alike]], group.keys, bool((like & ~alike).any())))
 

@@ -226,6 +226,15 @@ def test_a_field_that_is_there_twice_alike_is_there_once(tmp_path):
     assert without_history(found).identical(without_history(by_cfgrib(path)))
 
 
+def test_a_file_and_its_copy_are_what_the_file_is(tmp_path):
+    """Steps begin at other times, which tells none of the fields of one place apart."""
+    fields = [({"shortName": "t", "level": level, "endStep": step}, level + step) for level in (850, 500) for step in (0, 6, 12)]
+    paths = [written(tmp_path / name, fields) for name in ("a.grib2", "b.grib2")]
+    one, both = xr.open_dataset(paths[0], engine="squall"), xr.open_dataset(paths, engine="squall")
+    assert one["t"].shape[:2] == (3, 2)
+    assert without_history(both).identical(without_history(one))
+
+
 def test_a_field_that_is_there_again_with_other_values_is_a_variable_of_its_own(tmp_path):
     levels = [({"shortName": "t", "level": level}, level) for level in (1000, 850, 500)]
     other = [({"shortName": "t", "level": level}, value) for level, value in ((850, -1), (850, 850), (500, -2), (850, -3), (850, -1))]

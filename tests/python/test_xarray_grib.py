@@ -201,6 +201,23 @@ def test_a_group_of_a_tree_is_a_hypercube():
     assert without_history(one).identical(without_history(alone))
 
 
+@needs_files
+def test_every_field_of_every_file_has_one_place():
+    from squall import _cfgrib
+
+    known = 0
+    for path in filter(pathlib.Path.is_file, FILES.iterdir()):
+        try:
+            fields = _cfgrib.Fields((str(path),))
+        except squall.Error:  # no GRIB, or nothing in it that can be read
+            continue
+        cubes = _cfgrib.hypercubes(fields, _cfgrib.Settings.taken({}))
+        rows = np.concatenate([cube.fields.ravel() for cube in cubes])
+        assert sorted(rows[rows >= 0]) == list(range(len(fields.rows))), path.name
+        known += len(fields.rows)
+    assert known > 1800
+
+
 def written(path, fields):
     """Fields of a small grid: dictionaries of keys and a value that all points have."""
     import eccodes as ec

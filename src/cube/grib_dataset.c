@@ -7,6 +7,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "cube/cube.h"
+#include "cube/grib_chunk.h"
 #include <math.h>
 #include <string.h>
 
@@ -62,7 +63,6 @@ static int locate_field(const struct squall_array *a, const uint64_t *chunk, str
 {
     (void)err;
     const struct member *m = member_of(a);
-    const struct sq_grib_index *index = &m->grib->index;
     uint64_t slab = 0;
     for (unsigned d = 1; d < m->slab_dim; d++)
         slab = slab * a->info.shape[d] + chunk[d];
@@ -71,50 +71,17 @@ static int locate_field(const struct squall_array *a, const uint64_t *chunk, str
         *ret = (struct sq_location){.state = SQ_CHUNK_MISSING};
         return 0;
     }
-    const struct sq_grib_field *field = &index->fields[place->field];
-    *ret = (struct sq_location){.state = SQ_CHUNK_PRESENT,
-                                .source = m->grib->sources[field->file],
-                                .offset = field->offset,
-                                .size_bytes = field->size_bytes,
-                                .param = (uint64_t)(place - m->grib->cube.places)};
+    *ret = sq_grib_chunk_location(&m->grib->index, m->grib->sources, place->field, (uint64_t)(place - m->grib->cube.places));
     return 0;
-}
-
-static void *scratch_new(const struct squall_array *a)
-{
-    (void)a;
-    return sq_grib_scratch_new();
-}
-
-static void scratch_free(void *scratch)
-{
-    sq_grib_scratch_free(scratch);
-}
-
-static int decode_message(const struct member *m, struct sq_grib_scratch *scratch, const struct sq_cube_place *place, const void *bytes,
-                          size_t size, void *dst, size_t dst_size, struct squall_error *err)
-{
-    const struct sq_grib_field *field = &m->grib->index.fields[place->field];
-    const struct sq_grib_grid *grid = &m->grib->index.grids[field->grid];
-    struct sq_grib_frame frame;
-    if (grid->point_count != dst_size / sq_type_size(m->base.info.type))
-        return sq_error(err, SQUALL_ECORRUPT, "%llu points on a grid of %zu", (unsigned long long)grid->point_count,
-                        dst_size / sq_type_size(m->base.info.type));
-    SQ_TRY(sq_grib_frame_of(bytes, size, field->in_message, &frame, err));
-    return sq_grib_decode(bytes, size, &frame, grid, place->flip_rows, scratch,
-                          m->base.info.type == SQUALL_FLOAT64 ? SQ_GRIB_FLOAT64 : SQ_GRIB_FLOAT32, dst, err);
 }
 
 static int decode_field(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
                         size_t size, void *dst, size_t dst_size, struct squall_error *err)
 {
     (void)threads;
-    const struct member *m = member_of(a);
-    const struct sq_cube_place *place = &m->grib->cube.places[where->param];
-    int status = decode_message(m, scratch, place, bytes, size, dst, dst_size, err);
-    return status ? sq_error_within(err, status, "message at byte %llu, field %u", (unsigned long long)where->offset,
-                                    m->grib->index.fields[place->field].in_message + 1U)
-                  : 0;
+    const struct grib *g = member_of(a)->grib;
+    const struct sq_cube_place *place = &g->cube.places[where->param];
+    return sq_grib_chunk_decode(a, &g->index, place->field, place->flip_rows, scratch, bytes, size, dst, dst_size, err);
 }
 
 static int stored_bytes_of_fields(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
@@ -138,8 +105,8 @@ static void member_free(struct squall_array *a)
 
 static const struct sq_array_ops VARIABLE_OPS = {
     .locate = locate_field,
-    .scratch_new = scratch_new,
-    .scratch_free = scratch_free,
+    .scratch_new = sq_grib_chunk_scratch_new,
+    .scratch_free = sq_grib_chunk_scratch_free,
     .decode = decode_field,
     .stored_bytes = stored_bytes_of_fields,
     .free = member_free,
@@ -299,23 +266,10 @@ static int fill_dataset(struct squall_dataset *ds, struct grib *g, struct squall
     return 0;
 }
 
-static int make_sources(struct grib *g, struct squall_error *err)
-{
-    const struct sq_grib_index *index = &g->index;
-    if (!(g->sources = sq_alloc_zero(index->file_count, sizeof(struct sq_source *))))
-        return sq_error_memory(err, index->file_count * sizeof(struct sq_source *));
-    for (size_t i = 0; i < index->file_count; i++)
-        if (!(g->sources[i] = sq_source_of_file(index->files[i].path, &index->files[i].identity)))
-            return sq_error_memory(err, sizeof(struct sq_source *));
-    return 0;
-}
-
 static void grib_free(void *data)
 {
     struct grib *g = data;
-    for (size_t i = 0; g->sources && i < g->index.file_count; i++)
-        sq_source_close(g->sources[i]);
-    sq_free(g->sources);
+    sq_grib_sources_close(g->sources, &g->index);
     if (g->has_cube)
         sq_cube_done(&g->cube);
     sq_grib_index_done(&g->index);
@@ -351,9 +305,8 @@ int sq_grib_dataset_open(const struct squall_context *ctx, const char *path, con
     ds->format_data = g;
     ds->format_data_free = grib_free;
     ds->file_count = file_count;
-    status = make_sources(g, err);
-    if (!status)
-        status = fill_dataset(ds, g, err);
+    g->sources = sq_grib_sources_open(&g->index);
+    status = g->sources ? fill_dataset(ds, g, err) : sq_error_memory(err, file_count * sizeof *g->sources);
     if (status)
         squall_dataset_close(ds);
     else

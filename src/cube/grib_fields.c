@@ -5,6 +5,7 @@
 #include "base/error_internal.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "cube/grib_chunk.h"
 #include <math.h>
 #include <string.h>
 
@@ -46,49 +47,15 @@ static int locate(const struct squall_array *a, const uint64_t *chunk, struct sq
         *ret = (struct sq_location){.state = SQ_CHUNK_MISSING};
         return 0;
     }
-    const struct sq_grib_field *field = &m->files->index.fields[row];
-    *ret = (struct sq_location){.state = SQ_CHUNK_PRESENT,
-                                .source = m->files->sources[field->file],
-                                .offset = field->offset,
-                                .size_bytes = field->size_bytes,
-                                .param = (uint64_t)row};
+    *ret = sq_grib_chunk_location(&m->files->index, m->files->sources, (size_t)row, (uint64_t)row);
     return 0;
-}
-
-static void *scratch_new(const struct squall_array *a)
-{
-    (void)a;
-    return sq_grib_scratch_new();
-}
-
-static void scratch_free(void *scratch)
-{
-    sq_grib_scratch_free(scratch);
-}
-
-static int decode_message(const struct member *m, struct sq_grib_scratch *scratch, const struct sq_grib_field *field, const void *bytes,
-                          size_t size, void *dst, size_t dst_size, struct squall_error *err)
-{
-    const struct sq_grib_grid *grid = &m->files->index.grids[field->grid];
-    const size_t points = dst_size / sq_type_size(m->base.info.type);
-    struct sq_grib_frame frame;
-    if (grid->point_count != points)
-        return sq_error(err, SQUALL_ECORRUPT, "%llu points on a grid of %zu", (unsigned long long)grid->point_count, points);
-    SQ_TRY(sq_grib_frame_of(bytes, size, field->in_message, &frame, err));
-    return sq_grib_decode(bytes, size, &frame, grid, false, scratch,
-                          m->base.info.type == SQUALL_FLOAT64 ? SQ_GRIB_FLOAT64 : SQ_GRIB_FLOAT32, dst, err);
 }
 
 static int decode(const struct squall_array *a, void *scratch, unsigned threads, const struct sq_location *where, const void *bytes,
                   size_t size, void *dst, size_t dst_size, struct squall_error *err)
 {
     (void)threads;
-    const struct member *m = member_of(a);
-    const struct sq_grib_field *field = &m->files->index.fields[where->param];
-    int status = decode_message(m, scratch, field, bytes, size, dst, dst_size, err);
-    return status
-               ? sq_error_within(err, status, "message at byte %llu, field %u", (unsigned long long)where->offset, field->in_message + 1U)
-               : 0;
+    return sq_grib_chunk_decode(a, &member_of(a)->files->index, (size_t)where->param, false, scratch, bytes, size, dst, dst_size, err);
 }
 
 static int stored_bytes(const struct squall_array *a, uint64_t *ret, struct squall_error *err)
@@ -110,8 +77,8 @@ static void member_free(struct squall_array *a)
 
 static const struct sq_array_ops OPS = {
     .locate = locate,
-    .scratch_new = scratch_new,
-    .scratch_free = scratch_free,
+    .scratch_new = sq_grib_chunk_scratch_new,
+    .scratch_free = sq_grib_chunk_scratch_free,
     .decode = decode,
     .stored_bytes = stored_bytes,
     .free = member_free,
@@ -208,9 +175,7 @@ static int add(struct squall_dataset *ds, struct files *files, const struct sq_g
 static void files_free(void *data)
 {
     struct files *files = data;
-    for (size_t i = 0; files->sources && i < files->index.file_count; i++)
-        sq_source_close(files->sources[i]);
-    sq_free(files->sources);
+    sq_grib_sources_close(files->sources, &files->index);
     sq_arena_free(files->arena);
     sq_grib_index_done(&files->index);
     sq_free(files);
@@ -228,11 +193,8 @@ static struct files *files_new(struct sq_grib_index *index)
     files->index = *index;
     memset(index, 0, sizeof *index);
     files->arena = sq_arena_new();
-    files->sources = sq_alloc_zero(files->index.file_count + 1, sizeof *files->sources);
-    bool failed = !files->arena || !files->sources;
-    for (size_t i = 0; i < files->index.file_count && !failed; i++)
-        failed = !(files->sources[i] = sq_source_of_file(files->index.files[i].path, &files->index.files[i].identity));
-    if (failed) {
+    files->sources = sq_grib_sources_open(&files->index);
+    if (!files->arena || !files->sources) {
         files_free(files);
         return NULL;
     }

@@ -222,15 +222,16 @@ int sq_plan_prepare(struct squall_convert_plan *plan, struct squall_error *err)
     else
         SQ_TRY(sq_cube_schema(cube, &made, err));
     SQ_CLEANUP_JSON struct sq_json *schema = made;
+    bool changed = false;
     SQ_TRY(publish_state(plan, schema, err));
     for (size_t i = 0; i < cube->coordinate_count; i++) {
         struct sq_cube_coordinate *c = &cube->coordinates[i];
         if (c->values || c->source) /* else it is as the store has it */
             SQ_TRY(write_coordinate(plan, &m.small[i].array, c, err));
-        if (cube->of_arrays)
-            SQ_TRY(sq_schema_set_failed(schema, c->name, c->failed, c->failed_places, err));
+        changed = changed || c->failed || sq_schema_failed(schema, c->name);
+        SQ_TRY(sq_schema_set_failed(schema, c->name, c->failed, c->failed_places, err));
     }
-    if (cube->of_arrays)
+    if (changed)
         SQ_TRY(publish_state(plan, schema, err));
     return sq_store_publish_metadata(plan->target, attributes, m.all, m.count, err);
 }

@@ -220,9 +220,8 @@ def _unique(name, group, leader, taken):
     return name
 
 
-def hypercubes(fields, settings):
-    """All variables, in the files' order."""
-    rows = fields.selected(settings.filter_by_keys)
+def hypercubes(fields, rows, settings):
+    """The variables that some of the fields make, in the files' order."""
     cubes, taken = [], {}
     for groups in _groups(fields, rows, settings).values():
         parts = list(_split(fields, groups, settings))
@@ -332,7 +331,8 @@ def _arranged(fields, cubes, names, settings):
 def arrange(names, text):
     """The dataset of arrays that the settings make of the files: what is unpickled."""
     fields, settings = Fields(names), Settings.of_text(text)
-    return _arranged(fields, hypercubes(fields, settings), names, settings)
+    cubes = hypercubes(fields, fields.selected(settings.filter_by_keys), settings)
+    return _arranged(fields, cubes, names, settings)
 
 
 class Opened:
@@ -343,10 +343,10 @@ class Opened:
             raise ValueError(f"errors={errors!r}: possible are 'ignore', 'warn' and 'raise'")
         fields = Fields(names)
         self.settings, self.names = settings, names
-        self.cubes = hypercubes(fields, settings)
+        rows = fields.selected(settings.filter_by_keys)
+        self.cubes = hypercubes(fields, rows, settings)
         self._tell(fields, errors)
-        rows = fields.rows[fields.selected(settings.filter_by_keys)]
-        products = [fields.products[p] for p in np.unique(rows["product"]).tolist()]
+        products = [fields.products[p] for p in np.unique(fields.rows[rows]["product"]).tolist()]
         self.attrs = self._attributes(products)
         self.dataset = _arranged(fields, self.cubes, names, settings)
 

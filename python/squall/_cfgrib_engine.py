@@ -128,9 +128,6 @@ class _Store(AbstractDataStore):
     def get_encoding(self):
         return {"unlimited_dims": set()}
 
-    def get_dimensions(self):
-        return {d: n for v in self.get_variables().values() for d, n in zip(v.dims, v.shape, strict=True)}
-
     def get_variables(self):
         found = self._opening.files.variables(self._named)
         return {name: self._variable(*variable) for name, *variable in found if name not in self._opening.drop}

@@ -211,7 +211,7 @@ def test_every_field_of_every_file_has_one_place():
             fields = _cfgrib.Fields((str(path),))
         except squall.Error:  # no GRIB, or nothing in it that can be read
             continue
-        cubes = _cfgrib.hypercubes(fields, _cfgrib.Settings.taken({}))
+        cubes = _cfgrib.hypercubes(fields, fields.selected({}), _cfgrib.Settings.taken({}))
         rows = np.concatenate([cube.fields.ravel() for cube in cubes])
         assert sorted(rows[rows >= 0]) == list(range(len(fields.rows))), path.name
         known += len(fields.rows)

@@ -12,6 +12,7 @@ from squall import _cfgrib
 from squall._array import Array
 from squall._errors import InvalidError, Status
 
+_FIRST_BYTES = 8
 _LOOKED_AT_BYTES = 1 << 20  # bulletins may have headers before the first message
 _OTHERS = (b"\x89HDF", b"PK\x03\x04", b"CDF")
 _IGNORED = (
@@ -29,52 +30,40 @@ _IGNORED = (
 )
 
 
-def _is_message(begin):
-    return not begin.startswith(_OTHERS) and b"GRIB" in begin
+def _is_grib(begin, more):
+    """begin: its first bytes; more(): what follows them, which is hardly ever needed."""
+    return not begin.startswith(_OTHERS) and (b"GRIB" in begin or b"GRIB" in begin + more())
+
+
+def _is_grib_file(path):
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb", buffering=0) as file:
+        return _is_grib(file.read(_FIRST_BYTES), lambda: file.read(_LOOKED_AT_BYTES - _FIRST_BYTES))
 
 
 def _names(source):
-    """The paths of a source that is a path, a pattern or a list; () of others."""
+    """The paths of a path or pattern, or of a list."""
     if isinstance(source, (list, tuple)):
-        if not source or not all(isinstance(path, (str, os.PathLike)) for path in source):
-            return ()
-        names = source
-    elif isinstance(source, (str, os.PathLike)):
-        text = os.path.expanduser(os.fsdecode(source))
-        names = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) and not os.path.exists(text) else [text]
-    else:
-        return ()
-    return tuple(os.path.abspath(os.path.expanduser(os.fspath(name))) for name in names)
-
-
-def _content(source):
-    if isinstance(source, (bytes, bytearray, memoryview)):
         return source
-    if not (hasattr(source, "read") and hasattr(source, "seek")):
-        return b""
-    at = source.tell()
-    source.seek(0)
-    content = source.read()
-    source.seek(at)
-    return content
-
-
-def _is_grib(names):
-    if not names or not os.path.isfile(names[0]):
-        return False
-    with open(names[0], "rb") as file:
-        return _is_message(file.read(_LOOKED_AT_BYTES))
+    text = os.path.expanduser(os.fsdecode(source))
+    return glob.glob(text, recursive=True) if glob.has_magic(text) and not os.path.exists(text) else [text]
 
 
 def opening(source, drop_variables, keywords):
-    """A GribOpening, where the source is GRIB; else None."""
+    """A GribOpening, where the source (a path, a pattern, a list of paths, or bytes) is GRIB; else None."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        if not _is_grib(bytes(source[:_FIRST_BYTES]), lambda: bytes(source[_FIRST_BYTES:_LOOKED_AT_BYTES])):
+            return None
+        return GribOpening(None, source, drop_variables, keywords)
     names = _names(source)
-    if names:
-        return GribOpening(names, None, drop_variables, keywords) if _is_grib(names) else None
-    content = _content(source)
-    if not _is_message(bytes(content[:_LOOKED_AT_BYTES])):
+    if not names or not all(isinstance(name, (str, os.PathLike)) for name in names):
         return None
-    return GribOpening(None, content, drop_variables, keywords)
+    is_list = isinstance(source, (list, tuple))
+    if not _is_grib_file(os.path.expanduser(os.fspath(names[0] if is_list else min(names)))):
+        return None
+    names = tuple(os.path.abspath(os.path.expanduser(os.fspath(name))) for name in (names if is_list else sorted(names)))
+    return GribOpening(names, None, drop_variables, keywords)
 
 
 class GribOpening:

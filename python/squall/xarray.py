@@ -315,8 +315,22 @@ def _is_text(source):
     return isinstance(source, (str, os.PathLike))
 
 
+def _paths_or_content(source):
+    """Of a file object its bytes, else the source."""
+    if _is_text(source) or isinstance(source, (list, tuple, bytes, bytearray, memoryview)):
+        return source
+    if not (hasattr(source, "read") and hasattr(source, "seek")):
+        kind = f"{type(source).__module__}.{type(source).__qualname__}"
+        raise TypeError(f"engine='squall' opens paths, patterns, lists of paths, bytes and file objects; not a {kind}: give it the path")
+    at = source.tell()
+    source.seek(0)
+    content = source.read()
+    source.seek(at)
+    return content
+
+
 def _group_of(source, concat_dim, order, drift):
-    """What was given to xarray, opened: a Group, the Memory that it lies in or None, and what encodings call it."""
+    """What _paths_or_content gives, opened: a Group, the Memory that it lies in or None, and what encodings call it."""
     if isinstance(source, (list, tuple)):
         if not all(map(_is_text, source)):
             raise TypeError("a list for engine='squall' is one of paths")
@@ -332,17 +346,7 @@ def _group_of(source, concat_dim, order, drift):
             raise _folder_error(path)
         path = os.path.abspath(path)
         return open_path(path), None, path
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        content = source
-    elif hasattr(source, "read") and hasattr(source, "seek"):
-        at = source.tell()
-        source.seek(0)
-        content = source.read()
-        source.seek(at)
-    else:
-        kind = f"{type(source).__module__}.{type(source).__qualname__}"
-        raise TypeError(f"engine='squall' opens paths, patterns, lists of paths, bytes and file objects; not a {kind}: give it the path")
-    memory = Memory(content)
+    memory = Memory(source)
     return Group(_Tree(memory.dataset)), memory, None
 
 
@@ -467,6 +471,7 @@ class _Opening:
 
 
 def _opening(source, drop_variables, keywords):
+    source = _paths_or_content(source)
     return _cfgrib_engine.opening(source, drop_variables, keywords) or _Opening(source, drop_variables, keywords)
 
 

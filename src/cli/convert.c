@@ -1,5 +1,7 @@
 /* squall convert, status and verify: the main job, and what has come of it. */
 #include "commands.h"
+#include "config.h"
+#include "convert_log.h"
 #include "output.h"
 #include <errno.h>
 #include <glob.h>
@@ -11,11 +13,13 @@
 struct listener {
     const struct arguments *arguments;
     struct progress progress;
+    struct convert_log *log; /* NULL: verify has none */
 };
 
 static void on_message(void *user, enum squall_convert_event kind, const char *text)
 {
     struct listener *l = user;
+    convert_log_message(l->log, kind == SQUALL_CONVERT_WARNING ? "warning" : "note", text);
     if (l->arguments->dry_run || (kind == SQUALL_CONVERT_NOTE && !l->arguments->verbose))
         return; /* a dry run's plan has them all */
     progress_pause(&l->progress);
@@ -27,7 +31,10 @@ static void on_message(void *user, enum squall_convert_event kind, const char *t
 
 static void on_progress(void *user, uint64_t done, uint64_t total, uint64_t bytes_in, uint64_t bytes_out)
 {
-    progress_show(&((struct listener *)user)->progress, done, total, bytes_in, bytes_out);
+    struct listener *l = user;
+    progress_show(&l->progress, done, total, bytes_in, bytes_out);
+    if (l->log)
+        convert_log_progress(l->log, done, total, bytes_in, bytes_out);
 }
 
 /* Paths of the sources, copies: globs are expanded, "-" reads a list from stdin. */
@@ -113,14 +120,22 @@ static int print_plan(const struct arguments *a, const squall_convert_plan *plan
     return squall_convert_plan_check(plan, &err) ? fail_with(&err) : EXIT_DONE;
 }
 
-static int carry_out(const struct arguments *a, squall_convert_plan *plan, struct listener *listener)
+/* fail_with, and in the log, too. */
+static int fail_logged(struct listener *listener, const struct squall_error *err)
+{
+    convert_log_message(listener->log, "error", err->message);
+    return fail_with(err);
+}
+
+/* *ret_report: JSON, the caller's; NULL where the run came to none. */
+static int carry_out(const struct arguments *a, squall_convert_plan *plan, struct listener *listener, char **ret_report)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     struct squall_convert_result result;
     int status = squall_convert_run(plan, &result, &err);
     progress_end(&listener->progress);
     if (status) {
-        int code = fail_with(&err);
+        int code = fail_logged(listener, &err);
         if (code >= EXIT_SIGNAL)
             complain("%s", err.message);
         return code;
@@ -130,6 +145,8 @@ static int carry_out(const struct arguments *a, squall_convert_plan *plan, struc
     else if (!a->quiet)
         fputs(result.text, stdout);
     bool all_good = !result.news && !result.units_failed && !(a->strict && result.bad_inputs);
+    *ret_report = result.json;
+    result.json = NULL;
     squall_convert_result_done(&result);
     return all_good ? EXIT_DONE : EXIT_INPUTS;
 }
@@ -165,6 +182,10 @@ static struct squall_convert_options options_of(const struct arguments *a, const
 
 int run_convert(const struct arguments *a)
 {
+    if (a->print_config) {
+        config_print(stdout, command_named("convert"), a);
+        return EXIT_DONE;
+    }
     if (a->stack_name && !a->stack) {
         complain("squall convert: --stack-name goes with --stack variable");
         return EXIT_USAGE;
@@ -177,17 +198,21 @@ int run_convert(const struct arguments *a)
     struct path_list sources = {0}, given = {0};
     squall_convert_plan *plan = NULL;
     squall_context *ctx = collect_sources(a, &sources, &given) ? context_new(a) : NULL;
-    struct listener listener = {.arguments = a};
+    struct convert_log log;
+    struct listener listener = {.arguments = a, .log = &log};
+    char *report = NULL;
     progress_begin(&listener.progress, a);
-    if (ctx) {
+    if (convert_log_begin(&log, a) && ctx) {
         struct squall_convert_options wanted = options_of(a, &sources, &given);
         struct squall_convert_events events = {.message = on_message, .progress = on_progress, .user = &listener};
         struct squall_error err = SQUALL_ERROR_INIT;
         if (squall_convert_plan_new(ctx, &wanted, &events, &plan, &err))
-            code = fail_with(&err);
+            code = fail_logged(&listener, &err);
         else
-            code = a->dry_run ? print_plan(a, plan) : carry_out(a, plan, &listener);
+            code = a->dry_run ? print_plan(a, plan) : carry_out(a, plan, &listener, &report);
     }
+    convert_log_end(&log, code, report);
+    free(report);
     squall_convert_plan_free(plan);
     squall_context_free(ctx);
     path_list_done(&sources);

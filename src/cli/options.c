@@ -1,6 +1,7 @@
 /* The option table and the parser over it. See options.h. */
 #include "options.h"
 
+#include "config.h"
 #include "output.h"
 #include <ctype.h>
 #include <errno.h>
@@ -33,7 +34,7 @@ const struct option options[] = {
      "the dimension along which the store grows (default: that along which the files follow each other; GRIB: init_time)", NULL},
     {"chunks", 0, OPTION_TEXT, "DIM=N,...", AT(chunks),
      "chunk lengths; N or all (default: GRIB: one init_time, all steps; else the source's; ≤ 16 MiB)", NULL},
-    {"dtype", 0, OPTION_TEXT, "TYPE", AT(dtype), "float16, float32 or float64; or NAME=TYPE,...,TYPE", NULL},
+    {"dtype", 0, OPTION_TEXT, "[NAME=]TYPE,...", AT(dtype), "float16, float32 or float64, of one variable, or of all others", NULL},
     {"on-overflow", 0, OPTION_TEXT, "WHAT", AT(on_overflow),
      "a value that the type cannot hold: stop, infinity, or the greatest (default error)", "error|inf|clip"},
     {"codec", 0, OPTION_TEXT, "CHAIN", AT(codec), "e.g. blosc:cname=zstd,clevel=5,shuffle=shuffle or zstd:level=3; chain with +", NULL},
@@ -49,6 +50,9 @@ const struct option options[] = {
     {"overwrite", 0, OPTION_FLAG, NULL, AT(overwrite), "replace a store that squall made", NULL},
     {"strict", 0, OPTION_FLAG, NULL, AT(strict), "write no unit that has a bad input, and exit with 3", NULL},
     {"keep-going", 0, OPTION_FLAG, NULL, AT(keep_going), "a bad input costs only itself (default)", NULL},
+    {"log", 0, OPTION_TEXT, "FILE", AT(log), "add what happens to FILE, a JSON object a line", NULL},
+    {"config", 0, OPTION_TEXT, "FILE", AT(config), "take settings from FILE (TOML), where the command line does not say otherwise", NULL},
+    {"print-config", 0, OPTION_FLAG, NULL, AT(print_config), "print the settings as --config takes them, and do nothing", NULL},
     {"threads", 0, OPTION_COUNT, "N", AT(threads), "threads to work with (default: as many as there are CPUs)", NULL},
     {"memory", 0, OPTION_SIZE, "SIZE", AT(memory_bytes), "memory to keep to, e.g. 4G (default: half of what there is)", NULL},
     {"json", 0, OPTION_FLAG, NULL, AT(json), "results as JSON", NULL},
@@ -109,7 +113,7 @@ static bool size_parse(const char *text, uint64_t *ret_bytes)
     return true;
 }
 
-static bool list_add(struct text_list *list, const char *text)
+bool text_list_add(struct text_list *list, const char *text)
 {
     const char **grown = realloc(list->items, (list->count + 1) * sizeof *grown);
     if (!grown)
@@ -134,7 +138,7 @@ static bool set_flag(const struct option *o, struct arguments *a)
     return true;
 }
 
-static bool set_value(const struct command *c, const struct option *o, const char *value, struct arguments *a)
+bool option_set(const struct command *c, const struct option *o, const char *value, struct arguments *a)
 {
     void *at = (char *)a + o->offset;
     if (o->choices && !is_choice(o->choices, value))
@@ -149,7 +153,7 @@ static bool set_value(const struct command *c, const struct option *o, const cha
         *(const char **)at = value;
         return true;
     case OPTION_LIST:
-        return list_add(at, value) || complain("squall %s: out of memory", c->name);
+        return text_list_add(at, value) || complain("squall %s: out of memory", c->name);
     case OPTION_COUNT: {
         char *end;
         errno = 0;
@@ -225,10 +229,10 @@ static bool parse_long(const struct command *c, int argc, char **argv, int *at, 
     if (o->kind == OPTION_FLAG)
         return equals ? complain("squall %s: --%s takes no value", c->name, o->name) : set_flag(o, a);
     if (equals)
-        return set_value(c, o, equals + 1, a);
+        return option_set(c, o, equals + 1, a);
     if (*at + 1 >= argc)
         return complain("squall %s: --%s wants %s", c->name, o->name, o->argument);
-    return set_value(c, o, argv[++*at], a);
+    return option_set(c, o, argv[++*at], a);
 }
 
 /* argv[*at] is one dash and letters: flags may be joined, a value may follow its letter at once. */
@@ -243,10 +247,10 @@ static bool parse_short(const struct command *c, int argc, char **argv, int *at,
             continue;
         }
         if (letter[1])
-            return set_value(c, o, letter + 1, a);
+            return option_set(c, o, letter + 1, a);
         if (*at + 1 >= argc)
             return complain("squall %s: -%c wants %s", c->name, *letter, o->argument);
-        return set_value(c, o, argv[++*at], a);
+        return option_set(c, o, argv[++*at], a);
     }
     return true;
 }
@@ -269,7 +273,7 @@ bool arguments_parse(const struct command *c, int argc, char **argv, struct argu
         const char *text = argv[i];
         bool ok;
         if (only_operands || text[0] != '-' || !text[1])
-            ok = list_add(&ret->positional, text);
+            ok = text_list_add(&ret->positional, text);
         else if (!strcmp(text, "--"))
             ok = only_operands = true;
         else
@@ -277,7 +281,11 @@ bool arguments_parse(const struct command *c, int argc, char **argv, struct argu
         if (!ok)
             return false;
     }
-    size_t count = ret->positional.count;
+    if (ret->config && !ret->help && !config_read(c, ret->config, ret))
+        return false;
+    const size_t count = ret->positional.count;
+    if (ret->print_config)
+        return true;
     if (!ret->help && count < c->operands_least)
         return complain("squall %s: something is missing (usage: squall %s %s)", c->name, c->name, c->operands);
     if (!ret->help && count > c->operands_most)
@@ -291,5 +299,8 @@ void arguments_done(struct arguments *a)
     for (size_t i = 0; i < option_count; i++)
         if (options[i].kind == OPTION_LIST)
             free(((struct text_list *)(void *)((char *)a + options[i].offset))->items);
+    for (size_t i = 0; i < a->config_texts.count; i++)
+        free((void *)(uintptr_t)a->config_texts.items[i]);
+    free(a->config_texts.items);
     *a = (struct arguments){0};
 }

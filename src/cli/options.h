@@ -1,5 +1,5 @@
 /*
- * One table of options yields parsing, help, the man page and shell completion. A command names the options that it takes; each option says
+ * One table of options yields parsing, help, the man page, shell completion and files of settings. A command names the options that it takes; each option says
  * where in struct arguments its value goes.
  */
 #ifndef SQ_CLI_OPTIONS_H
@@ -14,7 +14,7 @@ struct text_list {
     size_t count;
 };
 
-/* Everything that a command line can say. Texts point into argv. */
+/* Everything that a command line can say, and a file of settings. Texts point into argv, or into config_texts. */
 struct arguments {
     bool help, version, quiet, verbose, json, man;
     unsigned threads;      /* 0: all */
@@ -35,7 +35,9 @@ struct arguments {
     const char *chunks, *dtype, *on_overflow, *codec, *coarsen, *every, *stack, *stack_name;
     const char *append_dim;
     struct text_list select, rename;
-    bool dry_run, overwrite, strict, keep_going;
+    bool dry_run, overwrite, strict, keep_going, print_config;
+    const char *config, *log;
+    struct text_list config_texts; /* malloc'd: what other members point to that is of the file */
 };
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_LIST, OPTION_COUNT, OPTION_SIZE };
@@ -71,6 +73,11 @@ bool option_is_common(const struct option *o);
 
 /* Letters to insert, delete or replace to come from a to b (Levenshtein), capital or not; many where b is long. */
 unsigned edit_distance(const char *a, const char *b);
+
+bool text_list_add(struct text_list *list, const char *text); /* false: out of memory */
+
+/* The value of an option that is no flag. Returns false after saying on stderr what is wrong. */
+bool option_set(const struct command *c, const struct option *o, const char *value, struct arguments *a);
 
 /* Parse argv[0..argc) behind the command's name. Returns false after saying on stderr what is wrong (exit code 2). */
 bool arguments_parse(const struct command *c, int argc, char **argv, struct arguments *ret);

@@ -118,8 +118,11 @@ def test_every_option_of_the_command_is_a_keyword(squall_command):
     options = re.findall(r"--([a-z-]+)", "\n".join(re.findall(r"(?m)^ +(?:-.,)? *--[a-z-]+", squall_command("help", "convert").out)))
     ours = {"sources", "dest", "client", "progress"}
     keywords = set(inspect.signature(squall.convert).parameters) - ours
-    # strict=False is --keep-going; the report is what --json and --verbose print, progress=False is --quiet
-    assert keywords == {o.replace("-", "_") for o in options} - {"keep_going", "json", "quiet", "verbose", "help"}
+    # strict=False is --keep-going; the report is what --json, --verbose and --log print, progress=False is --quiet; settings are in Python
+    assert keywords == {o.replace("-", "_") for o in options} - {
+        *("keep_going", "json", "quiet", "verbose", "help"),
+        *("config", "print_config", "log"),
+    }
 
 
 def test_sources_are_paths_patterns_and_lists_of_both(grib, days, tmp_path, monkeypatch):

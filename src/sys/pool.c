@@ -6,11 +6,11 @@
 #include "sys/pool.h"
 #include "base/memory.h"
 #include "squall/context.h"
+#include "sys/cgroup.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,24 +244,12 @@ int sq_parallel(unsigned threads, size_t count, sq_task *task, void *user, struc
     return status;
 }
 
-/* The cgroup's CPU quota, rounded up; 0 where there is none. */
-static unsigned quota_of_cgroup(void)
-{
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
-    if (!f)
-        return 0;
-    long quota = 0, period = 0;
-    int got = fscanf(f, "%ld %ld", &quota, &period); /* "max 100000" where there is none */
-    fclose(f);
-    return got == 2 && quota > 0 && period > 0 ? (unsigned)((quota + period - 1) / period) : 0;
-}
-
 unsigned sq_cpu_count(void)
 {
     cpu_set_t set;
     unsigned count = sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
-    unsigned quota = quota_of_cgroup();
-    if (quota > 0 && quota < count)
-        count = quota;
+    uint64_t quota = sq_cgroup_cpus(SQ_OWN_CGROUPS);
+    if (quota < count)
+        count = (unsigned)quota;
     return count > 0 ? count : 1;
 }

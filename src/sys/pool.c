@@ -4,6 +4,7 @@
  * leaves only when no helper is inside. All under one mutex except the tasks, and the count of threads at work.
  */
 #include "sys/pool.h"
+#include "base/error_internal.h"
 #include "base/memory.h"
 #include "squall/context.h"
 #include "sys/cgroup.h"
@@ -17,7 +18,7 @@
 enum { HELPER_LIMIT = 255 };
 
 struct call {
-    struct call *next;
+    struct call *next, *outer; /* outer: the one that the same thread is in around this one */
     sq_task *task;
     void *user;
     size_t count, started;
@@ -29,6 +30,7 @@ struct call {
     size_t failed_index; /* lowest task that failed; count: none */
     int failed_status;
     struct squall_error failure;
+    bool lost_helpers; /* in a child: some were at work on it in the parent */
 };
 
 static struct {
@@ -43,7 +45,24 @@ static struct {
     atomic_uint limit;      /* squall_threads_set_limit */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
-static _Thread_local unsigned depth; /* calls that this thread is in, one within the other; of a helper at least 1 */
+static _Thread_local unsigned depth;         /* calls that this thread is in, one within the other; of a helper at least 1 */
+static _Thread_local struct call *own_calls; /* those with seats for helpers, the innermost first */
+
+/* The child may have been forked within calls, by a task that runs a handler of signals. They go on where no helper was at work on them. */
+static void keep_own_calls(void)
+{
+    pool.calls = NULL;
+    unsigned count = 0;
+    for (struct call *c = own_calls; c; c = c->outer, count++) {
+        c->lost_helpers = c->lost_helpers || c->inside > 0;
+        if (c->lost_helpers)
+            c->failed_index = 0; /* no task begins any more */
+        c->inside = 0;
+        c->next = pool.calls;
+        pool.calls = c;
+    }
+    atomic_store(&pool.call_count, count);
+}
 
 /* The child has no helpers, and what the parent's threads held is void. */
 static void reset_in_child(void)
@@ -51,9 +70,8 @@ static void reset_in_child(void)
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.work, NULL);
     pthread_cond_init(&pool.left, NULL);
-    pool.calls = NULL;
+    keep_own_calls();
     pool.helpers = 0;
-    atomic_store(&pool.call_count, 0);
     atomic_store(&pool.working, depth > 0);
     atomic_store(&pool.slots, 0);
 }
@@ -214,6 +232,9 @@ static int run_together(unsigned threads, size_t count, sq_task *task, void *use
     c.seats = seats;
     c.taken = 1;
     c.inside = c.free_count = 0;
+    c.lost_helpers = false;
+    c.outer = own_calls;
+    own_calls = &c;
     pthread_mutex_lock(&pool.lock);
     start_helpers(seats - 1);
     c.next = pool.calls;
@@ -227,6 +248,10 @@ static int run_together(unsigned threads, size_t count, sq_task *task, void *use
     while (c.inside > 0)
         pthread_cond_wait(&pool.left, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
+    own_calls = c.outer;
+    if (c.lost_helpers)
+        return sq_error(err, SQUALL_ECANCELLED,
+                        "this process was forked within the call, and what other threads were doing for it is lost: call again");
     if (c.failed_index == count)
         return 0;
     if (err)

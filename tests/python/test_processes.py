@@ -172,6 +172,54 @@ def test_signal_handlers_read_within_reads_of_many_threads(folder, values):
     assert seen == [wanted] * 8
 
 
+# A handler that forks, in the middle of a read by several threads; the child goes on in its copy of that read, or leaves it
+FORKING = """
+import os, signal, sys, time
+import numpy as np, squall
+
+array, children = squall.open_array(sys.argv[1]), []
+wanted = array[:]
+
+def handle(*_):
+    child = os.fork()
+    if child:
+        children.append(child)
+    else:
+        signal.alarm(60)
+        if len(children) % 2:
+            raise SystemExit
+
+def read_as_a_child():
+    assert np.array_equal(array[:], wanted)
+    os._exit(0)
+
+parent = os.getpid()
+signal.signal(signal.SIGALRM, handle)
+while len(children) < 6:
+    count, deadline = len(children), time.monotonic() + 60
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    while len(children) == count and time.monotonic() < deadline:
+        try:
+            found = array[:]
+        except squall.Error as error:
+            assert os.getpid() != parent and "forked" in str(error), error
+            read_as_a_child()
+        except SystemExit:
+            read_as_a_child()
+        assert np.array_equal(found, wanted)
+        if os.getpid() != parent:
+            read_as_a_child()
+assert [os.waitpid(child, 0)[1] for child in children] == [0] * 6
+"""
+
+
+def test_a_signal_handler_may_fork_within_a_read(tmp_path):
+    squall.create_array(tmp_path / "a.zarr", data=np.random.default_rng(1).normal(size=(64, 128, 256)), chunks=(1, 128, 256))
+    code = "import squall; squall.set_options(threads=2)" + FORKING
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "a.zarr"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_finalizers_read_within_reads(folder, values):
     """Garbage may be collected anywhere, and what collects it may read."""
     ds = xr.open_dataset(f"{folder}/*.nc", engine="squall", cache=False)

@@ -6,6 +6,7 @@
 #include "sys/pool.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,6 +92,56 @@ static void a_forked_child_has_a_pool_of_its_own(void **state)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+struct split {
+    atomic_bool helped, forked; /* a helper is within a task; the caller has forked meanwhile */
+    pid_t child;                /* 0: this is the child */
+};
+
+static int fork_beside_a_helper(void *user, size_t index, unsigned worker, struct squall_error *err)
+{
+    (void)index, (void)err;
+    struct split *s = user;
+    if (worker > 0) {
+        atomic_store(&s->helped, true);
+        while (!atomic_load(&s->forked))
+            usleep(100);
+    } else if (!atomic_load(&s->forked)) {
+        while (!atomic_load(&s->helped))
+            usleep(100);
+        s->child = fork();
+        if (s->child == 0)
+            alarm(20);
+        atomic_store(&s->forked, true);
+    }
+    return 0;
+}
+
+static int fork_within(void *user, size_t index, unsigned worker, struct squall_error *err)
+{
+    (void)index, (void)worker;
+    return sq_parallel(2, 10, fork_beside_a_helper, user, err);
+}
+
+/* As a handler of signals may do within a read: the parent goes on, the child has lost the task of the helper. */
+static void a_child_that_is_forked_within_a_call_is_told_so(void **state)
+{
+    (void)state;
+    for (size_t outer = 0; outer < 2; outer++) {
+        struct split s = {.child = -1};
+        struct squall_error err = SQUALL_ERROR_INIT;
+        int result = outer > 0 ? sq_parallel(1, 1, fork_within, &s, &err) : sq_parallel(2, 10, fork_beside_a_helper, &s, &err);
+        if (s.child == 0) {
+            static struct tally own;
+            bool told = result == SQUALL_ECANCELLED && strstr(err.message, "forked");
+            _exit(told && sq_parallel(4, TASKS, count_run, &own, NULL) == 0 && own.runs[TASKS - 1] == 1 ? 0 : 1);
+        }
+        int status;
+        assert_int_equal(result, 0);
+        assert_int_equal(waitpid(s.child, &status, 0), s.child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
 }
 
 enum { CALLERS = 8 };
@@ -250,6 +301,7 @@ int main(void)
         cmocka_unit_test(the_lowest_failing_task_is_the_calls_failure),
         cmocka_unit_test(nested_calls_finish),
         cmocka_unit_test(a_forked_child_has_a_pool_of_its_own),
+        cmocka_unit_test(a_child_that_is_forked_within_a_call_is_told_so),
         cmocka_unit_test(callers_and_helpers_together_keep_to_the_slots),
         cmocka_unit_test(nested_calls_work_in_their_callers_slots),
         cmocka_unit_test(threads_of_a_parent_hold_no_slots_of_its_child),

@@ -36,7 +36,7 @@ static void round_trip(const struct sq_codec_chain *chain, size_t bytes)
 
 static void check(const struct sq_codec_chain *chain, const struct sq_codec_chunk *chunk, bool is_v3)
 {
-    struct sq_json *codecs = sq_codec_chain_json_v3(chain);
+    struct sq_json *codecs = sq_codec_chain_json_v3(chain, false);
     struct sq_codec_chain *again = NULL;
     require(codecs && sq_codec_chain_text(chain)[0] && sq_codec_chain_identity(chain)[0]);
     (void)sq_codec_chain_limit_bytes(chain);

@@ -20,10 +20,12 @@ struct squall_convert_options {
         *given; /* what the user wrote for them, such as patterns, which the records keep for squall status; NULL: the sources */
     size_t given_count;
     const char *destination;
-    const char *chunks;        /* "init_time=1,step=all,y=352,x=274" */
+    const char *chunks;        /* "init_time=1,step=all,y=352,x=274,t2m:y=100" */
+    const char *shards;        /* the same, of what holds several chunks in one file; NULL: none does */
     const char *dtype;         /* "float16" or "t2m=float32,float16" */
+    const char *bitround;      /* bits that mantissas keep: "9" or "t2m=9,7" */
     const char *on_overflow;   /* "error", "inf", "clip" */
-    const char *codec;         /* "blosc:cname=zstd,clevel=5,shuffle=shuffle"; chain with + */
+    const char *codec;         /* "blosc:cname=zstd,clevel=5,shuffle=shuffle"; chain with +; "t2m=zstd:level=3;none" for each */
     const char *const *select; /* each "name=t2m|d2m,level=850"; fields that match any are taken */
     size_t select_count;
     const char *const *rename; /* each "old=new" */

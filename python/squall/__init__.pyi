@@ -168,7 +168,6 @@ def open_many(
     order: Literal["coordinates", "given"] = "coordinates",
     drift: Literal["error", "warn", "first"] = "error",
 ) -> Group: ...
-
 @overload
 def store(ds: Any, dest: str | PathLike[str], *, compute: Literal[True] = True, **how: Unpack[_StoreOptions]) -> None: ...
 @overload
@@ -228,6 +227,8 @@ class Report(Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
 
+_Length = int | Literal["all"]
+_Lengths = Mapping[str, _Length | Mapping[str, _Length]] | str | None
 _Term = str | float | Sequence[str | float]
 
 def convert(
@@ -236,8 +237,10 @@ def convert(
     *,
     client: None = None,
     progress: _ProgressOption = True,
-    chunks: Mapping[str, int | Literal["all"]] | str | None = None,
+    chunks: _Lengths = None,
+    shards: _Lengths = None,
     dtype: DTypeLike | Mapping[str | None, DTypeLike] | None = None,
+    bitround: int | Mapping[str | None, int] | str | None = None,
     on_overflow: Literal["error", "inf", "clip"] | None = None,
     codec: list[dict[str, Any]] | dict[str, Any] | str | None = None,
     select: Mapping[str, _Term] | str | Sequence[Mapping[str, _Term] | str] | None = None,

@@ -72,7 +72,9 @@ def convert(
     client=None,
     progress=True,
     chunks=None,
+    shards=None,
     dtype=None,
+    bitround=None,
     on_overflow=None,
     codec=None,
     select=None,
@@ -101,10 +103,13 @@ def convert(
                  Zarr stores
     dest         the store, a folder
     progress     True: a bar (of tqdm's where it is installed); False: nothing; a function: it is called with a squall.Progress
-    chunks       lengths, {"init_time": 1, "step": "all"}; -1 is "all", too
+    chunks       lengths, {"init_time": 1, "step": "all"}; -1 is "all", too; of one variable {"t2m": {"y": 100}}
+    shards       the same, of what holds several chunks in one file: multiples of the chunks'; None: a file a chunk
     dtype        float16, float32 or float64, or {"t2m": "float32", None: "float16"}, where None is all others
+    bitround     bits that mantissas keep, of all floats or {"t2m": 9, None: 7}: the rest is rounded, and compresses better
     on_overflow  "error", "inf" or "clip": what becomes of values that the type cannot hold
-    codec        "zstd:level=3", or Zarr's {"name": "zstd", "configuration": {"level": 3}}, or a list of them; "none" or []: no compression
+    codec        "zstd:level=3", or Zarr's {"name": "zstd", "configuration": {"level": 3}}, or a list of them; "none" or []: no compression;
+                 {"t2m": …, None: …}, where None is all others
     select       {"name": ["t2m", "d2m"], "level": 850}, or a list of such: fields that match any
     rename       {"t2m": "temperature"}
     coarsen      {"y": 2, "x": 2}: means of blocks (GRIB)

@@ -35,7 +35,17 @@ def _pairs(keyword, value, number):
 def _length(keyword, value):
     if isinstance(value, bool) or not isinstance(value, (int, np.integer, str)):
         _refuse(keyword, value, "a whole number")
-    return "all" if value == -1 and keyword == "chunks" else str(value)
+    return "all" if value == -1 and keyword in ("chunks", "shards") else str(value)
+
+
+def _lengths(keyword, value):
+    """{"y": 352, "t2m": {"y": 100}}: y=352,t2m:y=100"""
+    if not isinstance(value, dict):
+        return _pairs(keyword, value, _length)
+    flat = {}
+    for key, one in value.items():
+        flat |= {f"{_word(keyword, key, ',=:')}:{dim}": n for dim, n in one.items()} if isinstance(one, dict) else {key: one}
+    return _pairs(keyword, flat, _length)
 
 
 def _type(keyword, value):
@@ -45,15 +55,22 @@ def _type(keyword, value):
         return _refuse(keyword, value, "a type of numpy's, or a dict of them")
 
 
-def _types(keyword, value):
+def _each(keyword, value, say, between):
     """{"t2m": "float32", None: np.float16}: t2m=float32,float16"""
     if not isinstance(value, dict):
-        return _type(keyword, value)
-    words = ((f"{_word(keyword, name, ',=')}=" if name is not None else "") + _type(keyword, one) for name, one in value.items())
-    return ",".join(words) or None
+        return say(keyword, value)
+    words = ((f"{_word(keyword, name, ',;=:+')}=" if name is not None else "") + say(keyword, one) for name, one in value.items())
+    return between.join(words) or None
 
 
 def _codec(keyword, value):
+    """One chain, or {"t2m": "zstd:level=3", None: "none"}, which no document of Zarr's looks like."""
+    if isinstance(value, dict) and not {"name", "id"} & set(value):
+        return _each(keyword, value, _chain, ";")
+    return _chain(keyword, value)
+
+
+def _chain(keyword, value):
     """Zarr's own documents: [{"name": "zstd", "configuration": {"level": 3}}]: zstd:level=3"""
     return "+".join(_lines(keyword, value, _stage)) or "none"
 
@@ -108,8 +125,10 @@ def _span(keyword, value):
 # how each option of `squall convert` that has a value is said in Python; first those that are lists
 _LISTS = {"select": _select, "rename": _rename}
 _TEXTS = {
-    "chunks": lambda keyword, value: _pairs(keyword, value, _length),
-    "dtype": _types,
+    "chunks": _lengths,
+    "shards": _lengths,
+    "dtype": lambda keyword, value: _each(keyword, value, _type, ","),
+    "bitround": lambda keyword, value: _each(keyword, value, _length, ","),
     "on_overflow": _name,
     "codec": _codec,
     "coarsen": lambda keyword, value: _pairs(keyword, value, _length),

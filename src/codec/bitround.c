@@ -1,12 +1,19 @@
 /*
  * bitround: only the first bits of a mantissa are kept, the rest is rounded to zeros, which compress well (numcodecs' rounding: to
- * nearest, ties to even). Of whole numbers the bits from the highest one that is set. Nothing is left to do when reading.
+ * nearest, ties to even). Of whole numbers the bits from the highest one that is set. NaN stays as it is, and from a chain that was made of words
+ * the fill value, too: they say that something is missing. Nothing is left to do when reading.
  */
 #include "base/error_internal.h"
-#include "codec/codec_internal.h"
+#include "base/memory.h"
+#include "codec/chain.h"
 #include <string.h>
 
-enum { OPTION_KEEPBITS, WIDTH, MANTISSA }; /* the last two are derived: bytes of a number; its mantissa's bits, 0: whole numbers */
+enum {
+    OPTION_KEEPBITS,
+    WIDTH,
+    MANTISSA,
+    HAS_FILL
+}; /* derived: bytes of a number; its mantissa's bits, 0: whole numbers; is *state left alone? */
 
 static const struct sq_stage_option options[] = {
     [OPTION_KEEPBITS] = {"keepbits", NULL, 0, 64, 0, .told = true, .required = true},
@@ -33,7 +40,6 @@ static int mantissa_bits(enum squall_type type)
 
 static int bind(struct sq_stage *stage, const struct sq_json *configuration, struct sq_stage_array *array, struct squall_error *err)
 {
-    (void)configuration;
     enum squall_type type = array->dtype.type;
     int bits = mantissa_bits(type);
     bool is_time = type == SQUALL_DATETIME64 || type == SQUALL_TIMEDELTA64;
@@ -44,6 +50,12 @@ static int bind(struct sq_stage *stage, const struct sq_json *configuration, str
                         stage->value[OPTION_KEEPBITS], bits, sq_type_name(type));
     stage->value[WIDTH] = (int)array->dtype.order_bytes;
     stage->value[MANTISSA] = bits;
+    if (!configuration && array->fill && bits) { /* the metadata's codec is numcodecs', which rounds it */
+        if (!(stage->state = sq_alloc_zero(1, sizeof(uint64_t))))
+            return sq_error_memory(err, sizeof(uint64_t));
+        memcpy(stage->state, array->fill, array->dtype.order_bytes);
+        stage->value[HAS_FILL] = true;
+    }
     stage->decode_copies = true;
     stage->encode_copies = bits && stage->value[OPTION_KEEPBITS] == bits;
     return 0;
@@ -57,12 +69,27 @@ static uint64_t rounded(uint64_t x, int cut)
     return (x + odd + (UINT64_C(1) << (cut - 1)) - 1) & mask;
 }
 
+/* All bits of the exponent, and some of the mantissa. */
+static bool is_nan(uint64_t x, int width_bits, int mantissa_bits)
+{
+    const uint64_t mantissa = (UINT64_C(1) << mantissa_bits) - 1, exponent = ((UINT64_C(1) << (width_bits - 1)) - 1) & ~mantissa;
+    return (x & exponent) == exponent && (x & mantissa);
+}
+
 static uint64_t round_one(const struct sq_stage *stage, uint64_t x)
 {
     int keep = stage->value[OPTION_KEEPBITS], bits = stage->value[MANTISSA];
+    const uint64_t *fill = stage->state;
+    if (bits && (is_nan(x, 8 * stage->value[WIDTH], bits) || (stage->value[HAS_FILL] && x == *fill)))
+        return x;
     if (bits == 0)
         bits = x ? 64 - __builtin_clzll(x) : 0;
     return bits > keep ? rounded(x, bits - keep) : x;
+}
+
+static void done(struct sq_stage *stage)
+{
+    sq_free(stage->state);
 }
 
 #define ROUND_ALL(T)                                                                                                                       \
@@ -97,8 +124,21 @@ static int encode(const struct sq_stage *stage, struct sq_codec_scratch *scratch
 const struct sq_stage_ops sq_stage_bitround = {.name = "bitround",
                                                .name_v3 = "bitround",
                                                .kind = SQ_STAGE_ARRAY,
+                                               .only_encodes = true,
                                                .fixed = true,
                                                .options = options,
                                                .bind = bind,
+                                               .done = done,
                                                .bound = sq_stage_same_size,
                                                .encode = encode};
+
+int sq_codec_chain_keepbits(const struct sq_codec_chain *chain)
+{
+    const struct sq_codec_shard *shard = sq_codec_chain_shard(chain);
+    if (shard)
+        return sq_codec_chain_keepbits(shard->inner);
+    for (unsigned i = 0; i < chain->stage_count; i++)
+        if (chain->stages[i].ops == &sq_stage_bitround)
+            return chain->stages[i].value[OPTION_KEEPBITS];
+    return -1;
+}

@@ -38,14 +38,29 @@ int sq_codec_chain_bind_v2(const struct sq_json *filters, const struct sq_json *
                            struct sq_codec_chain **ret, struct squall_error *err) SQUALL_CHECK;
 /*
  * From the command's --codec: "blosc:cname=zstd,clevel=5,shuffle=shuffle,search=greedy", "zstd:level=3", "gzip:level=5", "none",
- * chained by "+". "bytes" (or "vlen-utf8") is put in front. Errors: SQUALL_EINVAL naming the word and what is possible.
+ * chained by "+"; "bitround:keepbits=9" before them. "bytes" (or "vlen-utf8") is put in front of what works on bytes.
+ * fill: an element that bitround leaves as it is; NULL: none. Errors: SQUALL_EINVAL naming the word and what is possible.
  */
-int sq_codec_chain_parse(const char *spec, enum squall_type type, size_t chunk_bytes, struct sq_codec_chain **ret,
+int sq_codec_chain_parse(const char *spec, enum squall_type type, const void *fill, struct sq_codec_chain **ret,
                          struct squall_error *err) SQUALL_CHECK;
 void sq_codec_chain_free(struct sq_codec_chain *chain);
 
-/* Zarr v3's "codecs" array for the chain (without our search=…); NULL: out of memory. The caller's. */
-struct sq_json *sq_codec_chain_json_v3(const struct sq_codec_chain *chain);
+/*
+ * Chunks of such a chain, as shards are: cut into inner ones, each encoded by `inner`, with an index at the end. inner is taken, and freed
+ * on failure, too. *ret: sq_codec_chain_free.
+ *
+ * shard        what the new chain encodes
+ * inner_shape  rank lengths, each of which divides the shard's
+ */
+int sq_codec_chain_shards(struct sq_codec_chain *inner, const struct sq_codec_chunk *shard, const uint64_t *inner_shape,
+                          struct sq_codec_chain **ret, struct squall_error *err) SQUALL_CHECK;
+/*
+ * Zarr v3's "codecs" array for the chain (without our search=…); NULL: out of memory. The caller's.
+ * for_reading: without codecs whose decoding does nothing (bitround), which not every reader knows and none needs.
+ */
+struct sq_json *sq_codec_chain_json_v3(const struct sq_codec_chain *chain, bool for_reading);
+/* The bits that bitround leaves of a mantissa; -1: the chain does not round. */
+int sq_codec_chain_keepbits(const struct sq_codec_chain *chain);
 /* "bytes + blosc(zstd, 5, shuffle)"; lives as long as the chain. */
 const char *sq_codec_chain_text(const struct sq_codec_chain *chain);
 /* What fixes the encoded bytes, search=… included: part of a layout id. Lives as long as the chain. */

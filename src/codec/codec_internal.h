@@ -57,6 +57,7 @@ struct sq_stage_ops {
     enum sq_stage_kind kind;
     bool only_v3;                          /* v2 has none, or another one of this name */
     bool keeps_configuration;              /* options are not all that there is to say */
+    bool only_encodes;                     /* decoding does nothing, so that readers need not be told of it */
     bool shaped;                           /* works on chunks of the shape that it is bound to, no others */
     bool fixed;                            /* bound is the size that comes out, for any data */
     const struct sq_stage_option *options; /* ended by one without name; NULL: none */

@@ -141,12 +141,13 @@ static int append_stage(const struct sq_codec_chain *chain, const struct sq_stag
     return sq_json_append(codecs, done);
 }
 
-struct sq_json *sq_codec_chain_json_v3(const struct sq_codec_chain *chain)
+struct sq_json *sq_codec_chain_json_v3(const struct sq_codec_chain *chain, bool for_reading)
 {
     struct sq_json *codecs = sq_json_new_array();
     int status = codecs ? 0 : SQUALL_ENOMEM;
     for (unsigned i = 0; i < chain->stage_count && !status; i++)
-        status = append_stage(chain, &chain->stages[i], codecs);
+        if (!for_reading || !chain->stages[i].ops->only_encodes)
+            status = append_stage(chain, &chain->stages[i], codecs);
     if (!status)
         return codecs;
     sq_json_free(codecs);

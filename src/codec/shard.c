@@ -150,6 +150,70 @@ static int bind(struct sq_stage *stage, const struct sq_json *configuration, str
     return 0;
 }
 
+/* ---- of a chain that is there --------------------------------------------------------------------------------------------------------- */
+
+/* What the metadata say of shards of `inner`. */
+static struct sq_json *configuration_of(const struct sq_codec_chain *inner, unsigned rank, const uint64_t *inner_shape)
+{
+    static const char INDEX[] = "[{\"name\": \"bytes\", \"configuration\": {\"endian\": \"little\"}}, {\"name\": \"crc32c\"}]";
+    struct sq_json *v = sq_json_new_object(), *lengths = sq_json_new_array(), *index = NULL;
+    bool failed = !v || !lengths || sq_json_parse(INDEX, strlen(INDEX), &index, NULL);
+    for (unsigned d = 0; d < rank && !failed; d++)
+        failed = sq_json_append(lengths, sq_json_new_uint(inner_shape[d]));
+    /* each is the object's own once handed over, whatever comes of it */
+    failed |= sq_json_set(v, "chunk_shape", lengths);
+    failed |= sq_json_set(v, "codecs", sq_codec_chain_json_v3(inner, true));
+    failed |= sq_json_set(v, "index_codecs", index);
+    failed |= sq_json_set_string(v, "index_location", "end");
+    if (!failed)
+        return v;
+    sq_json_free(v);
+    return NULL;
+}
+
+/* In place of the one that the metadata make, which does not know how to round, nor our hints. */
+static void take_inner(struct sharding *s, struct sq_codec_chain *inner)
+{
+    inner->chunk_bytes = s->inner->chunk_bytes;
+    sq_codec_chain_free(s->inner);
+    s->inner = inner;
+    s->shard.inner = inner;
+}
+
+static int wrap(struct sq_codec_chain **inner, const struct sq_codec_chunk *shard, const uint64_t *inner_shape,
+                struct sq_codec_chain *chain, struct squall_error *err)
+{
+    struct sq_stage_array array = {.dtype = shard->dtype, .rank = shard->rank, .fill = shard->fill};
+    struct sq_stage *stage = NULL;
+    chain->chunk_bytes = shard->dtype.element_bytes;
+    for (unsigned d = 0; d < shard->rank; d++) {
+        array.shape[d] = shard->shape[d];
+        if (!sq_mul_size(chain->chunk_bytes, shard->shape[d], &chain->chunk_bytes))
+            return sq_error(err, SQUALL_EINVAL, "a shard is larger than any memory");
+    }
+    SQ_TRY(sq_chain_add(chain, &sq_stage_sharding, &stage, err));
+    if (!(stage->configuration = configuration_of(*inner, shard->rank, inner_shape)))
+        return sq_error_memory(err, sizeof *chain);
+    SQ_TRY(sq_chain_bind(chain, stage, stage->configuration, &array, err));
+    take_inner(stage->state, *inner);
+    *inner = NULL;
+    return sq_chain_finish(chain, err);
+}
+
+int sq_codec_chain_shards(struct sq_codec_chain *inner, const struct sq_codec_chunk *shard, const uint64_t *inner_shape,
+                          struct sq_codec_chain **ret, struct squall_error *err)
+{
+    struct sq_codec_chain *chain = sq_chain_new(&shard->dtype, err);
+    int status = chain ? wrap(&inner, shard, inner_shape, chain, err) : SQUALL_ENOMEM;
+    sq_codec_chain_free(inner);
+    if (status) {
+        sq_codec_chain_free(chain);
+        return status;
+    }
+    *ret = chain;
+    return 0;
+}
+
 static void tell(const struct sq_stage *stage, struct sq_text *out)
 {
     const struct sharding *s = stage->state;

@@ -23,11 +23,13 @@ struct sq_layout_array {
     enum sq_cube_dim kinds[SQ_LAYOUT_RANK_MAX];
     enum squall_type type;
     uint64_t shape[SQ_LAYOUT_RANK_MAX];  /* [0]: init times */
-    uint64_t chunks[SQ_LAYOUT_RANK_MAX]; /* elements along each dimension */
-    uint64_t grid[SQ_LAYOUT_RANK_MAX];   /* chunks along each dimension */
-    unsigned slab_rank;                  /* trailing dimensions of one field: 2 (y, x), or 1 (values); of arrays: all but the first */
-    uint64_t rows, columns;              /* of one field as stored */
-    uint64_t slabs_per_init;             /* product of the dimensions between init_time and the slab */
+    uint64_t chunks[SQ_LAYOUT_RANK_MAX]; /* elements along each dimension of what is a file: a chunk, or a shard */
+    uint64_t inner[SQ_LAYOUT_RANK_MAX];  /* of shards: of the chunks in them */
+    bool sharded;
+    uint64_t grid[SQ_LAYOUT_RANK_MAX]; /* chunks along each dimension */
+    unsigned slab_rank;                /* trailing dimensions of one field: 2 (y, x), or 1 (values); of arrays: all but the first */
+    uint64_t rows, columns;            /* of one field as stored */
+    uint64_t slabs_per_init;           /* product of the dimensions between init_time and the slab */
     uint64_t chunks_per_unit;
     size_t element_bytes, chunk_bytes; /* of a chunk in memory */
     struct sq_codec_chain *codecs;
@@ -57,6 +59,10 @@ struct sq_layout {
 int sq_layout_make(const struct sq_settings *settings, const struct sq_cube *cube, uint64_t init_chunk, struct sq_layout *ret,
                    struct squall_error *err) SQUALL_CHECK;
 void sq_layout_done(struct sq_layout *layout);
+/* layout_array.c: one of them, of cube->variables[index]; names in the settings that nothing has. */
+int sq_layout_make_array(const struct sq_settings *settings, const struct sq_cube *cube, size_t index, uint64_t init_chunk,
+                         struct sq_layout_array *ret, struct squall_error *err) SQUALL_CHECK;
+int sq_layout_check_names(const struct sq_settings *settings, const struct sq_cube *cube, struct squall_error *err) SQUALL_CHECK;
 /* The index along every dimension of a unit's chunk (in C order over the grid behind init_time). ret: a->rank numbers. */
 void sq_layout_chunk_index(const struct sq_layout_array *a, uint64_t unit, uint64_t chunk, uint64_t *ret);
 /*

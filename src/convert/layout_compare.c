@@ -12,7 +12,8 @@ static const struct {
 /* Chunks last: their defaults follow from the type. */
 static const struct {
     const char *key, *option;
-} ARRAY_SETTINGS[] = {{"dims", "dimensions"}, {"shape", "shape"}, {"dtype", "--dtype"}, {"codec", "--codec"}, {"chunks", "--chunks"}};
+} ARRAY_SETTINGS[] = {{"dims", "dimensions"}, {"shape", "shape"},     {"dtype", "--dtype"},
+                      {"codec", "--codec"},   {"chunks", "--chunks"}, {"shards", "--shards"}};
 
 static int differs(struct squall_error *err, const char *array, const char *option, const struct sq_json *stored,
                    const struct sq_json *asked)

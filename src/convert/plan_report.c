@@ -42,6 +42,13 @@ static int set_numbers(struct sq_json *object, const char *key, const uint64_t *
     return sq_json_set(object, key, v);
 }
 
+/* Of the chunks, in shards, too. */
+static const char *codec_text(const struct sq_layout_array *a)
+{
+    const struct sq_codec_shard *shards = sq_codec_chain_shard(a->codecs);
+    return sq_codec_chain_text(shards ? shards->inner : a->codecs);
+}
+
 static struct sq_json *array_json(const struct sq_layout_array *a, enum sq_overflow_outlook outlook)
 {
     static const char *const OUTLOOKS[] = {
@@ -49,8 +56,9 @@ static struct sq_json *array_json(const struct sq_layout_array *a, enum sq_overf
     struct sq_json *v = sq_json_new_object();
     if (!v || sq_json_set_string(v, "name", a->name) || sq_json_set_string(v, "dtype", sq_type_name(a->type)) ||
         sq_json_set(v, "dims", sq_json_new_texts(a->dims, a->rank)) || set_numbers(v, "shape", a->shape, a->rank) ||
-        set_numbers(v, "chunks", a->chunks, a->rank) || set_uint(v, "chunk_bytes", a->chunk_bytes) ||
-        sq_json_set_string(v, "codec", sq_codec_chain_text(a->codecs)) ||
+        set_numbers(v, "chunks", a->sharded ? a->inner : a->chunks, a->rank) ||
+        (a->sharded && set_numbers(v, "shards", a->chunks, a->rank)) || set_uint(v, "chunk_bytes", a->chunk_bytes) ||
+        sq_json_set_string(v, "codec", codec_text(a)) ||
         (a->type == SQUALL_FLOAT16 && sq_json_set_string(v, "overflow", OUTLOOKS[outlook]))) {
         sq_json_free(v);
         return NULL;
@@ -121,14 +129,33 @@ int squall_convert_plan_json(const squall_convert_plan *plan, char **ret, struct
 
 /* ---- text ------------------------------------------------------------------------------------------------------------------------ */
 
+static void add_lengths(const uint64_t *lengths, unsigned rank, struct sq_text *out)
+{
+    for (unsigned d = 0; d < rank; d++)
+        sq_text_printf(out, "%s%llu", d ? " × " : "", (unsigned long long)lengths[d]);
+}
+
+/* One line where they are all the same. */
+static void codec_lines(const struct sq_layout *layout, struct sq_text *out)
+{
+    bool same = true;
+    for (size_t i = 1; i < layout->array_count; i++)
+        same = same && !strcmp(codec_text(&layout->arrays[i]), codec_text(&layout->arrays[0]));
+    for (size_t i = 0; i < (same && layout->array_count ? 1 : layout->array_count); i++)
+        sq_text_printf(out, "codec%s%s: %s\n", same ? "" : " of ", same ? "" : layout->arrays[i].name, codec_text(&layout->arrays[i]));
+}
+
 static void array_line(const struct sq_layout_array *a, enum sq_overflow_outlook outlook, struct sq_text *out)
 {
     sq_text_printf(out, "  %s %s (", a->name, sq_type_name(a->type));
     for (unsigned d = 0; d < a->rank; d++)
         sq_text_printf(out, "%s%s %llu", d ? ", " : "", a->dims[d], (unsigned long long)a->shape[d]);
     sq_text_add(out, "), chunks ");
-    for (unsigned d = 0; d < a->rank; d++)
-        sq_text_printf(out, "%s%llu", d ? " × " : "", (unsigned long long)a->chunks[d]);
+    add_lengths(a->sharded ? a->inner : a->chunks, a->rank, out);
+    if (a->sharded) {
+        sq_text_add(out, " in shards ");
+        add_lengths(a->chunks, a->rank, out);
+    }
     sq_text_add(out, outlook == SQ_OUTLOOK_OVERFLOWS ? " (some values may not fit float16)\n" : "\n");
 }
 
@@ -174,8 +201,7 @@ int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct
     sq_text_add(&out, "\n");
     for (size_t i = 0; i < plan->layout.array_count; i++)
         array_line(&plan->layout.arrays[i], plan->outlooks[i], &out);
-    if (plan->layout.array_count)
-        sq_text_printf(&out, "codec: %s\n", sq_codec_chain_text(plan->layout.arrays[0].codecs));
+    codec_lines(&plan->layout, &out);
     unit_lines(plan, &out);
     for (size_t i = 0; i < cube->warning_count; i++)
         sq_text_printf(&out, "%s\n", cube->warnings[i]);

@@ -34,6 +34,8 @@ struct metadata {
     size_t small_count;
     struct sq_store_array *all;
     size_t count;
+    struct sq_json **attributes; /* of the variables */
+    size_t attribute_count;
 };
 
 static void metadata_done(struct metadata *m)
@@ -42,6 +44,9 @@ static void metadata_done(struct metadata *m)
         sq_codec_chain_free(m->small[i].codecs);
         sq_json_free(m->small[i].attributes);
     }
+    for (size_t i = 0; i < m->attribute_count; i++)
+        sq_json_free(m->attributes[i]);
+    sq_free(m->attributes);
     sq_free(m->small);
     sq_free(m->all);
 }
@@ -73,7 +78,7 @@ static int describe_coordinate(const struct sq_cube_coordinate *c, struct small_
         .attributes = c->attributes,
         .fill_value = c->fill_value,
     };
-    SQ_TRY(sq_codec_chain_parse(COORDINATE_CODEC, c->type, bytes_of(c->type, c->rank, s->chunks), &s->codecs, err));
+    SQ_TRY(sq_codec_chain_parse(COORDINATE_CODEC, c->type, NULL, &s->codecs, err));
     s->array.codecs = s->codecs;
     return 0;
 }
@@ -85,7 +90,7 @@ static int describe_flag(const char *name, enum squall_type type, const char *lo
     s->attributes = sq_json_new_object();
     if (!s->attributes || sq_json_set_string(s->attributes, "long_name", long_name))
         return sq_error_memory(err, strlen(long_name));
-    SQ_TRY(sq_codec_chain_parse("none", type, sq_type_size(type) * (size_t)chunk, &s->codecs, err));
+    SQ_TRY(sq_codec_chain_parse("none", type, NULL, &s->codecs, err));
     s->array = (struct sq_store_array){
         .name = name,
         .type = type,
@@ -113,16 +118,33 @@ static int describe_small(const struct squall_convert_plan *plan, const uint64_t
                          &m->small[m->small_count++], err);
 }
 
+/* The variable's, and how its values were rounded, as netCDF says it. *ret: the caller's. */
+static int array_attributes(const struct sq_cube_variable *v, const struct sq_layout_array *a, struct sq_json **ret,
+                            struct squall_error *err)
+{
+    const int keepbits = sq_codec_chain_keepbits(a->codecs);
+    struct sq_json *attributes = v->attributes ? sq_json_copy(v->attributes) : sq_json_new_object();
+    if (!attributes || (keepbits >= 0 && sq_json_set_int(attributes, "_QuantizeBitRoundNumberOfSignificantBits", keepbits))) {
+        sq_json_free(attributes);
+        return sq_error_memory(err, 1);
+    }
+    *ret = attributes;
+    return 0;
+}
+
 static int describe_all(const struct squall_convert_plan *plan, const uint64_t *init_shape, struct metadata *m, struct squall_error *err)
 {
     const struct sq_cube *cube = &plan->cube;
     m->small = sq_alloc_zero(cube->coordinate_count + 2, sizeof *m->small);
     m->all = sq_alloc_zero(cube->coordinate_count + 2 + plan->layout.array_count, sizeof *m->all);
-    if (!m->small || !m->all)
+    m->attributes = sq_alloc_zero(plan->layout.array_count + 1, sizeof *m->attributes);
+    if (!m->small || !m->all || !m->attributes)
         return sq_error_memory(err, cube->coordinate_count * sizeof *m->small);
     SQ_TRY(describe_small(plan, init_shape, m, err));
     for (size_t i = 0; i < plan->layout.array_count; i++) {
         const struct sq_layout_array *a = &plan->layout.arrays[i];
+        SQ_TRY(array_attributes(&cube->variables[i], a, &m->attributes[m->attribute_count], err));
+        m->attribute_count++;
         m->all[m->count++] = (struct sq_store_array){
             .name = a->name,
             .type = a->type,
@@ -130,7 +152,7 @@ static int describe_all(const struct squall_convert_plan *plan, const uint64_t *
             .shape = a->shape,
             .chunks = a->chunks,
             .dims = a->dims,
-            .attributes = cube->variables[i].attributes,
+            .attributes = m->attributes[i],
             .fill_value = a->fill_value,
             .codecs = a->codecs,
         };

@@ -1,4 +1,4 @@
-/* See settings.h. Every option is a list of words between commas; `each_word` walks them, one visitor an option. */
+/* See settings.h. Every option is a list of words between commas (chains of codecs: semicolons); `each_part` walks them, one visitor an option. */
 #include "convert/settings.h"
 #include "array/dtype.h"
 #include "base/checked.h"
@@ -15,26 +15,32 @@ static const char DEFAULT_CODEC[] = "blosc:cname=zstd,clevel=5,shuffle=shuffle,s
 /* word is NUL-terminated and the visitor's to cut up; it lives in the arena. */
 typedef int word_visitor(struct sq_settings *s, char *word, struct squall_error *err);
 
-static int each_word(struct sq_settings *s, const char *text, word_visitor *visit, struct squall_error *err)
+static int each_part(struct sq_settings *s, const char *text, char separator, word_visitor *visit, struct squall_error *err)
 {
     char *copy = sq_arena_strdup(s->arena, text);
     if (!copy)
         return sq_error_memory(err, strlen(text));
     for (char *next = copy; next;) {
-        char *word = next, *comma = strchr(word, ',');
-        next = comma ? comma + 1 : NULL;
-        if (comma)
-            *comma = 0;
+        char *word = next, *end = strchr(word, separator);
+        next = end ? end + 1 : NULL;
+        if (end)
+            *end = 0;
         SQ_TRY(visit(s, word, err));
     }
     return 0;
 }
 
-static size_t word_count(const char *text)
+static int each_word(struct sq_settings *s, const char *text, word_visitor *visit, struct squall_error *err)
 {
-    size_t count = 1;
-    for (; *text; text++)
-        count += *text == ',';
+    return text ? each_part(s, text, ',', visit, err) : 0;
+}
+
+/* Not fewer than each_part makes; none where there is no text. */
+static size_t part_count(const char *text, char separator)
+{
+    size_t count = text != NULL;
+    for (; text && *text; text++)
+        count += *text == separator;
     return count;
 }
 
@@ -54,39 +60,107 @@ static bool positive(const char *text, uint64_t *ret)
     return value > 0;
 }
 
-static int chunk_word(struct sq_settings *s, char *word, struct squall_error *err)
+/* "*" is every variable that no other rule names. */
+static const char *variable_of(const char *name)
 {
-    char *equals = strchr(word, '=');
+    return strcmp(name, "*") ? name : NULL;
+}
+
+static bool same_variable(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* "y=352", or "t2m:y=352". option: "--chunks" or "--shards". */
+static int length_word(const char *option, struct sq_chunk_rules *rules, char *word, struct squall_error *err)
+{
+    char *equals = strchr(word, '='), *colon = strchr(word, ':');
     struct sq_chunk_rule rule = {.dim = word};
-    if (!equals || equals == word)
-        return sq_error(err, SQUALL_EINVAL, "--chunks: \"%s\" is not DIMENSION=LENGTH, such as init_time=1,step=all,y=352,x=274", word);
+    if (equals && colon && colon < equals) {
+        *colon = 0;
+        rule.variable = variable_of(word);
+        rule.dim = colon + 1;
+    }
+    if (!equals || equals == rule.dim || (rule.dim != word && !*word))
+        return sq_error(err, SQUALL_EINVAL,
+                        "%s: \"%s\" is not DIMENSION=LENGTH, such as init_time=1,step=all,y=352,x=274, or VARIABLE:DIMENSION=LENGTH",
+                        option, word);
     *equals = 0;
     if (strcmp(equals + 1, "all") != 0 && !positive(equals + 1, &rule.length))
-        return sq_error(err, SQUALL_EINVAL, "--chunks: %s=\"%s\" is neither a whole number from 1 on nor \"all\"", word, equals + 1);
-    for (size_t i = 0; i < s->chunk_count; i++)
-        if (!strcmp(s->chunks[i].dim, word))
-            return sq_error(err, SQUALL_EINVAL, "--chunks: %s is given twice", word);
-    s->chunks[s->chunk_count++] = rule;
+        return sq_error(err, SQUALL_EINVAL, "%s: %s=\"%s\" is neither a whole number from 1 on nor \"all\"", option, rule.dim, equals + 1);
+    for (size_t i = 0; i < rules->count; i++)
+        if (!strcmp(rules->items[i].dim, rule.dim) && same_variable(rules->items[i].variable, rule.variable))
+            return sq_error(err, SQUALL_EINVAL, "%s: %s is given twice", option, rule.dim);
+    rules->items[rules->count++] = rule;
     return 0;
+}
+
+static int chunk_word(struct sq_settings *s, char *word, struct squall_error *err)
+{
+    return length_word("--chunks", &s->chunks, word, err);
+}
+
+static int shard_word(struct sq_settings *s, char *word, struct squall_error *err)
+{
+    return length_word("--shards", &s->shards, word, err);
 }
 
 static int type_word(struct sq_settings *s, char *word, struct squall_error *err)
 {
     char *equals = strchr(word, '=');
-    struct sq_type_rule rule = {.variable = equals ? word : NULL};
+    struct sq_type_rule rule = {0};
     const char *type = equals ? equals + 1 : word;
-    if (equals)
+    if (equals) {
         *equals = 0;
+        rule.variable = variable_of(word);
+    }
     if (equals == word || !sq_type_from_name(type, &rule.type))
         return sq_error(err, SQUALL_EINVAL, "--dtype: \"%s\" is no type; float16, float32 and float64 are", type);
     if (!sq_type_is_float(rule.type))
         return sq_error(err, SQUALL_EINVAL, "--dtype: %s is not written yet; float16, float32 and float64 are", type);
-    for (size_t i = 0; i < s->type_count; i++) {
-        const char *other = s->types[i].variable;
-        if (other == rule.variable || (other && rule.variable && !strcmp(other, rule.variable)))
-            return sq_error(err, SQUALL_EINVAL, "--dtype: two types for %s", other ? other : "all other variables");
-    }
+    for (size_t i = 0; i < s->type_count; i++)
+        if (same_variable(s->types[i].variable, rule.variable))
+            return sq_error(err, SQUALL_EINVAL, "--dtype: two types for %s", rule.variable ? rule.variable : "all other variables");
     s->types[s->type_count++] = rule;
+    return 0;
+}
+
+static int rounding_word(struct sq_settings *s, char *word, struct squall_error *err)
+{
+    char *equals = strchr(word, '=');
+    struct sq_rounding_rule rule = {0};
+    uint64_t bits;
+    if (equals) {
+        *equals = 0;
+        rule.variable = variable_of(word);
+    }
+    if (equals == word || !positive(equals ? equals + 1 : word, &bits) || bits > 52)
+        return sq_error(err, SQUALL_EINVAL,
+                        "--bitround: \"%s\" is no number of bits; a mantissa keeps 1 to 10 of float16, 23 of float32, 52 of float64",
+                        equals ? equals + 1 : word);
+    rule.keepbits = (unsigned)bits;
+    for (size_t i = 0; i < s->rounding_count; i++)
+        if (same_variable(s->roundings[i].variable, rule.variable))
+            return sq_error(err, SQUALL_EINVAL, "--bitround: %s is given twice",
+                            rule.variable ? rule.variable : "a number for all variables");
+    s->roundings[s->rounding_count++] = rule;
+    return 0;
+}
+
+/* "zstd:level=3", or "t2m=zstd:level=3": what stands before the first = of a chain has a colon. */
+static int codec_word(struct sq_settings *s, char *word, struct squall_error *err)
+{
+    char *equals = strchr(word, '=');
+    struct sq_codec_rule rule = {.spec = word};
+    if (equals && equals > word && strcspn(word, ":+,=") == (size_t)(equals - word)) {
+        *equals = 0;
+        rule.variable = variable_of(word);
+        rule.spec = equals + 1;
+    }
+    for (size_t i = 0; i < s->codec_count; i++)
+        if (same_variable(s->codecs[i].variable, rule.variable))
+            return sq_error(err, SQUALL_EINVAL, "--codec: two chains for %s", rule.variable ? rule.variable : "all other variables");
+    s->codecs[s->codec_count++] = rule;
     return 0;
 }
 
@@ -307,7 +381,9 @@ static int put_in_words(struct sq_settings *s, const struct squall_convert_optio
     SQ_CLEANUP_TEXT struct sq_text options = SQ_TEXT_INIT;
     SQ_CLEANUP_TEXT struct sq_text command = SQ_TEXT_INIT;
     add_option(&options, "--chunks", o->chunks);
+    add_option(&options, "--shards", o->shards);
     add_option(&options, "--dtype", o->dtype);
+    add_option(&options, "--bitround", o->bitround);
     add_option(&options, "--on-overflow", o->on_overflow);
     add_option(&options, "--codec", o->codec);
     for (size_t i = 0; i < s->select_count; i++)
@@ -328,6 +404,30 @@ static int put_in_words(struct sq_settings *s, const struct squall_convert_optio
     return s->text && s->command ? 0 : sq_error_memory(err, command.length);
 }
 
+/* For as many rules as there are words. */
+static int make_room(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+{
+    s->chunks.items = sq_arena_alloc(s->arena, (part_count(o->chunks, ',') + 1) * sizeof *s->chunks.items);
+    s->shards.items = sq_arena_alloc(s->arena, (part_count(o->shards, ',') + 1) * sizeof *s->shards.items);
+    s->types = sq_arena_alloc(s->arena, (part_count(o->dtype, ',') + 1) * sizeof *s->types);
+    s->roundings = sq_arena_alloc(s->arena, (part_count(o->bitround, ',') + 1) * sizeof *s->roundings);
+    s->codecs = sq_arena_alloc(s->arena, (part_count(o->codec, ';') + 1) * sizeof *s->codecs);
+    bool all = s->chunks.items && s->shards.items && s->types && s->roundings && s->codecs;
+    return all ? 0 : sq_error_memory(err, sizeof *s->types);
+}
+
+/* There is always a rule for the variables that no other one names. */
+static int parse_codecs(struct sq_settings *s, const char *text, struct squall_error *err)
+{
+    if (text)
+        SQ_TRY(each_part(s, text, ';', codec_word, err));
+    for (size_t i = 0; i < s->codec_count; i++)
+        if (!s->codecs[i].variable)
+            return 0;
+    s->codecs[s->codec_count++] = (struct sq_codec_rule){.spec = DEFAULT_CODEC};
+    return 0;
+}
+
 static int parse_into(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
 {
     SQ_TRY(parse_places(s, o, err));
@@ -335,17 +435,13 @@ static int parse_into(struct sq_settings *s, const struct squall_convert_options
     SQ_TRY(copy_texts(s, o->rename, o->rename_count, true, &s->rename, err));
     SQ_TRY(parse_stack(s, o, err));
     SQ_TRY(parse_arrays(s, o, err));
-    s->chunks = sq_arena_alloc(s->arena, (o->chunks ? word_count(o->chunks) : 1) * sizeof *s->chunks);
-    s->types = sq_arena_alloc(s->arena, (o->dtype ? word_count(o->dtype) : 1) * sizeof *s->types);
-    s->codec = sq_arena_strdup(s->arena, o->codec ? o->codec : DEFAULT_CODEC);
-    if (!s->chunks || !s->types || !s->codec)
-        return sq_error_memory(err, sizeof *s->chunks);
-    if (o->chunks)
-        SQ_TRY(each_word(s, o->chunks, chunk_word, err));
-    if (o->dtype)
-        SQ_TRY(each_word(s, o->dtype, type_word, err));
-    if (o->coarsen)
-        SQ_TRY(each_word(s, o->coarsen, coarsen_word, err));
+    SQ_TRY(make_room(s, o, err));
+    SQ_TRY(each_word(s, o->chunks, chunk_word, err));
+    SQ_TRY(each_word(s, o->shards, shard_word, err));
+    SQ_TRY(each_word(s, o->dtype, type_word, err));
+    SQ_TRY(each_word(s, o->bitround, rounding_word, err));
+    SQ_TRY(each_word(s, o->coarsen, coarsen_word, err));
+    SQ_TRY(parse_codecs(s, o->codec, err));
     if (o->on_overflow)
         SQ_TRY(parse_overflow(s, o->on_overflow, err));
     if (o->every)

@@ -11,14 +11,30 @@
 #include "squall/convert.h"
 #include "squall/many.h"
 
+/* In every rule variable NULL: every variable that no other rule names. */
 struct sq_chunk_rule {
-    const char *dim;
+    const char *variable, *dim;
     uint64_t length; /* 0: all of the dimension */
 };
 
+struct sq_chunk_rules {
+    struct sq_chunk_rule *items;
+    size_t count;
+};
+
 struct sq_type_rule {
-    const char *variable; /* NULL: every variable that no other rule names */
+    const char *variable;
     enum squall_type type;
+};
+
+struct sq_codec_rule {
+    const char *variable;
+    const char *spec;
+};
+
+struct sq_rounding_rule {
+    const char *variable;
+    unsigned keepbits;
 };
 
 struct sq_settings {
@@ -27,12 +43,14 @@ struct sq_settings {
     const char *const *given; /* by the user, in their place: for the command */
     size_t given_count;
     const char *destination; /* without trailing slashes */
-    struct sq_chunk_rule *chunks;
-    size_t chunk_count;
+    struct sq_chunk_rules chunks, shards;
     struct sq_type_rule *types;
     size_t type_count;
     enum sq_overflow overflow;
-    const char *codec;
+    struct sq_codec_rule *codecs; /* one of them with variable NULL */
+    size_t codec_count;
+    struct sq_rounding_rule *roundings;
+    size_t rounding_count;
     const char *const *select; /* sorted */
     size_t select_count;
     const char *const *rename; /* sorted */

@@ -129,7 +129,8 @@ static int add_array(void *user, const char *name, const struct sq_json *v, stru
 {
     struct recorded *r = user;
     struct sq_layout_array *a = &r->arrays[r->array_count];
-    const struct sq_json *shape = sq_json_get(v, "shape"), *chunks = sq_json_get(v, "chunks");
+    const struct sq_json *shape = sq_json_get(v, "shape"), *shards = sq_json_get(v, "shards"),
+                         *chunks = shards ? shards : sq_json_get(v, "chunks"); /* of the files */
     size_t rank = sq_json_count(chunks);
     bool good = rank >= 1 && rank <= SQ_LAYOUT_RANK_MAX && sq_json_count(shape) == rank - 1;
     a->name = name;

@@ -268,8 +268,8 @@ static int codecs_of_words(const struct array_making *m, const char *words, stru
 {
     struct sq_codec_chain *chain = NULL;
     const enum squall_type type = m->type.dtype.type <= SQUALL_FLOAT64 ? m->type.dtype.type : SQUALL_UINT8;
-    SQ_TRY(sq_codec_chain_parse(words, type, m->chunk_bytes, &chain, err));
-    SQ_CLEANUP_JSON struct sq_json *list = sq_codec_chain_json_v3(chain), *made = sq_json_new_array();
+    SQ_TRY(sq_codec_chain_parse(words, type, NULL, &chain, err));
+    SQ_CLEANUP_JSON struct sq_json *list = sq_codec_chain_json_v3(chain, false), *made = sq_json_new_array();
     sq_codec_chain_free(chain);
     int failed = !list || !made;
     for (size_t i = 0; i < sq_json_count(list) && !failed; i++) {

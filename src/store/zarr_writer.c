@@ -50,7 +50,7 @@ static struct sq_json *default_fill(enum squall_type type)
 int sq_store_array_json(const struct sq_store_array *a, struct sq_json **ret, struct squall_error *err)
 {
     SQ_TRY(check_array(a, err));
-    SQ_CLEANUP_JSON struct sq_json *type = sq_json_new_string(sq_type_name(a->type)), *codecs = sq_codec_chain_json_v3(a->codecs);
+    SQ_CLEANUP_JSON struct sq_json *type = sq_json_new_string(sq_type_name(a->type)), *codecs = sq_codec_chain_json_v3(a->codecs, true);
     SQ_CLEANUP_JSON struct sq_json *fill = a->fill_value ? sq_json_copy(a->fill_value) : default_fill(a->type);
     SQ_CLEANUP_JSON struct sq_json *keys = sq_extension_json("default", "separator", sq_json_new_string("/"));
     SQ_CLEANUP_JSON struct sq_json *attributes = a->attributes ? sq_json_copy(a->attributes) : sq_json_new_object();

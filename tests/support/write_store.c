@@ -91,10 +91,7 @@ static int prepare(struct entry *e, enum squall_type type, size_t codec, size_t 
 {
     static const char *const DIMS[][4] = {{""}, {"line"}, {"y", "x"}, {"y3", "x4"}, {"time", "level", "lat", "lon"}, {"none", "three"}};
     struct sq_codec_chain *codecs;
-    size_t bytes = type == SQUALL_STRING ? 0 : squall_type_size(type);
-    for (unsigned d = 0; d < SHAPES[shape].rank; d++)
-        bytes *= SHAPES[shape].chunks[d];
-    int status = sq_codec_chain_parse(CODECS[codec], type, bytes, &codecs, err);
+    int status = sq_codec_chain_parse(CODECS[codec], type, NULL, &codecs, err);
     snprintf(e->name, sizeof e->name, "%s_%zu_%s", squall_type_name(type), codec, SHAPES[shape].name);
     if (!status)
         e->array = (struct sq_store_array){.name = e->name,

@@ -46,7 +46,7 @@ static struct sq_codec_chain *chain_of(const char *spec, enum squall_type type)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_codec_chain *chain = NULL;
-    int status = sq_codec_chain_parse(spec, type, 0, &chain, &err);
+    int status = sq_codec_chain_parse(spec, type, NULL, &chain, &err);
     if (status)
         print_error("%s\n", err.message);
     assert_int_equal(status, 0);
@@ -782,7 +782,7 @@ static void impossible_blosc_headers_are_refused(void **state)
 static void check_v3_text(const char *spec, enum squall_type type, const char *expected)
 {
     struct sq_codec_chain *chain = chain_of(spec, type);
-    struct sq_json *json = sq_codec_chain_json_v3(chain);
+    struct sq_json *json = sq_codec_chain_json_v3(chain, false);
     struct sq_text text = SQ_TEXT_INIT;
     assert_int_equal(sq_json_write(json, false, &text, NULL), 0);
     struct sq_json *want = json_of(expected);
@@ -823,11 +823,32 @@ static void metadata_says_what_the_chain_is(void **state)
     sq_codec_chain_free(chain);
 }
 
+/* Of words only: the metadata's bitround is numcodecs', which knows no fill value. */
+static void rounding_leaves_what_is_missing(void **state)
+{
+    (void)state;
+    const float fill = -999;
+    const uint32_t nans[] = {0x7FFFFFFF, 0xFFFFFFFF, 0x7FC00000, 0x7F800001};
+    float values[8] = {fill, 1.2345f, -998.5f, INFINITY}, out[8];
+    struct sq_codec_chain *chain = NULL;
+    struct sq_codec_scratch *scratch = sq_codec_scratch_new();
+    size_t size;
+    memcpy(values + 4, nans, sizeof nans);
+    assert_int_equal(sq_codec_chain_parse("bitround:keepbits=3", SQUALL_FLOAT32, &fill, &chain, NULL), 0);
+    assert_int_equal(sq_codec_chain_keepbits(chain), 3);
+    assert_int_equal(sq_codec_encode(chain, scratch, 1, values, sizeof values, out, sizeof out, &size, NULL), 0);
+    const float rounded[] = {fill, 1.25f, -1024, INFINITY};
+    assert_memory_equal(out, rounded, sizeof rounded);
+    assert_memory_equal(out + 4, nans, sizeof nans);
+    sq_codec_chain_free(chain);
+    sq_codec_scratch_free(scratch);
+}
+
 static void check_parse_error(const char *spec, const char *part)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     struct sq_codec_chain *chain = NULL;
-    assert_int_equal(sq_codec_chain_parse(spec, SQUALL_FLOAT32, 0, &chain, &err), SQUALL_EINVAL);
+    assert_int_equal(sq_codec_chain_parse(spec, SQUALL_FLOAT32, NULL, &chain, &err), SQUALL_EINVAL);
     assert_null(chain);
     if (!strstr(err.message, part))
         fail_msg("%s: %s", spec, err.message);
@@ -983,7 +1004,7 @@ static void a_failed_allocation_is_an_error_wherever_it_comes(void **state)
             sq_fail_allocation(after);
             struct sq_codec_scratch *scratch = sq_codec_scratch_new();
             struct sq_codec_chain *chain = NULL;
-            failures += !scratch || sq_codec_chain_parse(specs[s], SQUALL_FLOAT32, 0, &chain, NULL) != 0;
+            failures += !scratch || sq_codec_chain_parse(specs[s], SQUALL_FLOAT32, NULL, &chain, NULL) != 0;
             if (scratch && chain) {
                 size_t room = sq_codec_encode_bound(chain, BYTES), size = 0;
                 uint8_t *chunk = malloc(room);
@@ -1032,6 +1053,7 @@ int main(void)
         cmocka_unit_test(a_chunk_beyond_the_codecs_limit_is_refused),
         cmocka_unit_test(a_wrong_word_is_named_with_what_is_possible),
         cmocka_unit_test(metadata_that_makes_no_sense_is_refused_by_name),
+        cmocka_unit_test(rounding_leaves_what_is_missing),
         cmocka_unit_test(v2_metadata_of_every_codec_is_bound),
         cmocka_unit_test(a_warm_scratch_allocates_nothing),
         cmocka_unit_test(a_failed_allocation_is_an_error_wherever_it_comes),

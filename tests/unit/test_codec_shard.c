@@ -281,7 +281,7 @@ static void metadata_of_shards_is_checked_and_given_back(void **state)
                         "\"index_location\" is none of \"start\", \"end\"");
     static const char text[] = SHARDING("\"chunk_shape\":[2,3],\"codecs\":[\"bytes\",\"zstd\"]," INDEX);
     struct sq_codec_chain *chain = bind_v3(text, &c);
-    struct sq_json *json = sq_codec_chain_json_v3(chain), *expected = json_of(text);
+    struct sq_json *json = sq_codec_chain_json_v3(chain, false), *expected = json_of(text);
     assert_true(sq_json_equal(json, expected));
     assert_string_equal(sq_codec_chain_text(chain), "sharding_indexed(2 × 3: bytes + zstd(3))");
     sq_json_free(json);

@@ -35,10 +35,12 @@ static void nothing_given_means_the_defaults(void **state)
 {
     (void)state;
     struct sq_settings s = parsed(options());
-    assert_int_equal(s.chunk_count, 0);
+    assert_int_equal(s.chunks.count, 0);
     assert_int_equal(s.type_count, 0);
     assert_int_equal(s.overflow, SQ_OVERFLOW_ERROR);
-    assert_string_equal(s.codec, "blosc:cname=zstd,clevel=5,shuffle=shuffle,search=greedy");
+    assert_int_equal(s.codec_count, 1);
+    assert_null(s.codecs[0].variable);
+    assert_string_equal(s.codecs[0].spec, "blosc:cname=zstd,clevel=5,shuffle=shuffle,search=greedy");
     assert_int_equal(s.coarsen_y, 1);
     assert_int_equal(s.coarsen_x, 1);
     assert_int_equal(s.every_s, 0);
@@ -52,10 +54,10 @@ static void chunks_are_numbers_or_all(void **state)
     struct squall_convert_options o = options();
     o.chunks = "init_time=1,step=all,y=352,x=274";
     struct sq_settings s = parsed(o);
-    assert_int_equal(s.chunk_count, 4);
-    assert_string_equal(s.chunks[1].dim, "step");
-    assert_int_equal(s.chunks[1].length, 0);
-    assert_int_equal(s.chunks[3].length, 274);
+    assert_int_equal(s.chunks.count, 4);
+    assert_string_equal(s.chunks.items[1].dim, "step");
+    assert_int_equal(s.chunks.items[1].length, 0);
+    assert_int_equal(s.chunks.items[3].length, 274);
     sq_settings_done(&s);
 }
 

@@ -25,8 +25,7 @@ static void sample_init(struct sample *s, const char *name, enum squall_type typ
     *s = (struct sample){.shape = {rows, columns}, .chunks = {chunk_rows, chunk_columns}, .dims = {"y", ""}};
     s->attributes = sq_json_new_object();
     assert_int_equal(sq_json_set_string(s->attributes, "units", "K"), 0);
-    size_t bytes = type == SQUALL_STRING ? 0 : squall_type_size(type) * chunk_rows * chunk_columns;
-    assert_int_equal(sq_codec_chain_parse("none", type, bytes, &s->codecs, NULL), 0);
+    assert_int_equal(sq_codec_chain_parse("none", type, NULL, &s->codecs, NULL), 0);
     s->array = (struct sq_store_array){.name = name,
                                        .type = type,
                                        .rank = 2,

@@ -31,6 +31,7 @@ struct squall_convert_options {
     const char *const *rename; /* each "old=new" */
     size_t rename_count;
     const char *coarsen;    /* "y=2,x=2" */
+    const char *y_order;    /* "ascending", "descending"; NULL: as in the first field */
     const char *every;      /* cadence of init_time: "6h", "30min", "1d" */
     const char *stack;      /* NULL, or "variable" */
     const char *stack_name; /* of the array that --stack makes; NULL: "data" */

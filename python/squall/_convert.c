@@ -157,18 +157,19 @@ static PyObject *run(struct work *w, const struct squall_convert_options *option
 
 static PyObject *convert(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"sources", "destination", "select",     "rename",     "threads",    "memory_bytes", "dry_run", "overwrite",
-                            "strict",  "chunks",      "shards",     "dtype",      "bitround",   "on_overflow",  "codec",   "coarsen",
-                            "every",   "stack",       "stack_name", "append_dim", "concat_dim", "drift",        "group",   NULL};
+    static char *names[] = {"sources",    "destination", "select",  "rename", "threads", "memory_bytes", "dry_run",
+                            "overwrite",  "strict",      "chunks",  "shards", "dtype",   "bitround",     "on_overflow",
+                            "codec",      "coarsen",     "y_order", "every",  "stack",   "stack_name",   "append_dim",
+                            "concat_dim", "drift",       "group",   NULL};
     struct squall_convert_options o = {0};
     PyObject *sources, *select, *rename, *ret = NULL;
     unsigned threads;
     unsigned long long memory_bytes;
     int dry_run;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!yO!O!IKppp|$zzzzzzzzzzzzzz", names, &PyTuple_Type, &sources, &o.destination,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!yO!O!IKppp|$zzzzzzzzzzzzzzz", names, &PyTuple_Type, &sources, &o.destination,
                                      &PyTuple_Type, &select, &PyTuple_Type, &rename, &threads, &memory_bytes, &dry_run, &o.overwrite,
-                                     &o.strict, &o.chunks, &o.shards, &o.dtype, &o.bitround, &o.on_overflow, &o.codec, &o.coarsen, &o.every,
-                                     &o.stack, &o.stack_name, &o.append_dim, &o.concat_dim, &o.drift, &o.group))
+                                     &o.strict, &o.chunks, &o.shards, &o.dtype, &o.bitround, &o.on_overflow, &o.codec, &o.coarsen,
+                                     &o.y_order, &o.every, &o.stack, &o.stack_name, &o.append_dim, &o.concat_dim, &o.drift, &o.group))
         return NULL;
     o.sources = texts_of(sources, &o.source_count);
     o.select = o.sources ? texts_of(select, &o.select_count) : NULL;

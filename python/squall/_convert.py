@@ -80,6 +80,7 @@ def convert(
     select=None,
     rename=None,
     coarsen=None,
+    y_order=None,
     every=None,
     stack=None,
     stack_name=None,
@@ -113,6 +114,7 @@ def convert(
     select       {"name": ["t2m", "d2m"], "level": 850}, or a list of such: fields that match any
     rename       {"t2m": "temperature"}
     coarsen      {"y": 2, "x": 2}: means of blocks (GRIB)
+    y_order      "ascending" (rows from south to north) or "descending"; None: as in the first field (GRIB)
     every        the cadence of the runs, timedelta(hours=6) or "6h" (GRIB)
     stack, stack_name   stack="variable": one array of all variables, and its name (GRIB)
     append_dim, concat_dim, drift   of HDF5, NetCDF and Zarr sources: as squall.open_many takes them

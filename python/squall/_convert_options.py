@@ -132,6 +132,7 @@ _TEXTS = {
     "on_overflow": _name,
     "codec": _codec,
     "coarsen": lambda keyword, value: _pairs(keyword, value, _length),
+    "y_order": _name,
     "every": _span,
     "stack": _name,
     "stack_name": _name,

@@ -132,6 +132,7 @@ class Work:
         on_overflow: str | None = None,
         codec: str | None = None,
         coarsen: str | None = None,
+        y_order: str | None = None,
         every: str | None = None,
         stack: str | None = None,
         stack_name: str | None = None,

@@ -170,6 +170,7 @@ static struct squall_convert_options options_of(const struct arguments *a, const
         .rename = a->rename.items,
         .rename_count = a->rename.count,
         .coarsen = a->coarsen,
+        .y_order = a->y_order,
         .every = a->every,
         .stack = a->stack,
         .stack_name = a->stack_name,

@@ -42,8 +42,9 @@ const struct command commands[] = {
      "SRC are GRIB, HDF5 or NetCDF files, folders of them, Zarr stores, globs (quoted or not), or - for a\n"
      "list of paths on stdin. Running the same command again does only what is missing or has changed, so it\n"
      "can follow an archive that grows, and go on after an interruption.",
-     NAMES("chunks", "shards", "dtype", "bitround", "on-overflow", "codec", "select", "rename", "coarsen", "every", "stack", "stack-name",
-           "append-dim", "concat-dim", "drift", "group", "dry-run", "overwrite", "strict", "keep-going", "log", "config", "print-config"),
+     NAMES("chunks", "shards", "dtype", "bitround", "on-overflow", "codec", "select", "rename", "coarsen", "y-order", "every", "stack",
+           "stack-name", "append-dim", "concat-dim", "drift", "group", "dry-run", "overwrite", "strict", "keep-going", "log", "config",
+           "print-config"),
      run_convert},
     {"status", "DST", 1, 1, "what a converted store holds and lacks",
      "A calendar of the runs, what is missing or failed and why, and the command that goes on.\n"

@@ -47,6 +47,8 @@ const struct option options[] = {
      NULL},
     {"rename", 0, OPTION_LIST, "OLD=NEW", AT(rename), "another name for a variable, which --dtype then takes; may be repeated", NULL},
     {"coarsen", 0, OPTION_TEXT, "y=N,x=N", AT(coarsen), "GRIB: means over blocks of N points", NULL},
+    {"y-order", 0, OPTION_TEXT, "WHICH", AT(y_order), "GRIB: rows from south to north, or north to south (default: as in the first field)",
+     "ascending|descending"},
     {"every", 0, OPTION_TEXT, "TIME", AT(every), "GRIB: cadence of the runs, e.g. 6h (default: found from the runs)", NULL},
     {"stack", 0, OPTION_TEXT, "variable", AT(stack), "GRIB: one array with a dimension `variable` in place of one array a variable",
      "variable"},

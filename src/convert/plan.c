@@ -110,6 +110,7 @@ static int assemble_fields(struct squall_convert_plan *plan, struct squall_error
         .every_s = s->every_s,
         .stack = s->stack,
         .stack_name = s->stack_name,
+        .y_order = s->y_order,
         .coarsen_y = s->coarsen_y,
         .coarsen_x = s->coarsen_x,
         .schema = plan->state.schema,
@@ -120,7 +121,11 @@ static int assemble_fields(struct squall_convert_plan *plan, struct squall_error
 /* Options that say something of GRIB fields only. */
 static int refuse_field_options(const struct sq_settings *s, struct squall_error *err)
 {
-    const char *option = s->stack ? "--stack" : s->every_s ? "--every" : s->coarsen_y > 1 || s->coarsen_x > 1 ? "--coarsen" : NULL;
+    const char *option = s->stack                               ? "--stack"
+                         : s->every_s                           ? "--every"
+                         : s->coarsen_y > 1 || s->coarsen_x > 1 ? "--coarsen"
+                         : s->y_order != SQ_Y_AS_IT_IS          ? "--y-order"
+                                                                : NULL;
     return option ? sq_error(err, SQUALL_EINVAL, "%s is for GRIB sources; these are HDF5, NetCDF or Zarr", option) : 0;
 }
 

@@ -207,6 +207,18 @@ static int parse_overflow(struct sq_settings *s, const char *text, struct squall
     return 0;
 }
 
+static const char *const Y_ORDERS[] = {[SQ_Y_ASCENDING] = "ascending", [SQ_Y_DESCENDING] = "descending"};
+
+static int parse_y_order(struct sq_settings *s, const char *text, struct squall_error *err)
+{
+    for (int i = SQ_Y_ASCENDING; i <= SQ_Y_DESCENDING; i++)
+        if (!strcmp(text, Y_ORDERS[i])) {
+            s->y_order = (enum sq_y_order)i;
+            return 0;
+        }
+    return sq_error(err, SQUALL_EINVAL, "--y-order: \"%s\" is neither ascending nor descending", text);
+}
+
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -391,6 +403,7 @@ static int put_in_words(struct sq_settings *s, const struct squall_convert_optio
     for (size_t i = 0; i < s->rename_count; i++)
         add_option(&options, "--rename", s->rename[i]);
     add_option(&options, "--coarsen", o->coarsen);
+    add_option(&options, "--y-order", o->y_order);
     add_option(&options, "--every", o->every);
     add_option(&options, "--stack", o->stack);
     add_option(&options, "--stack-name", o->stack_name);
@@ -444,6 +457,8 @@ static int parse_into(struct sq_settings *s, const struct squall_convert_options
     SQ_TRY(parse_codecs(s, o->codec, err));
     if (o->on_overflow)
         SQ_TRY(parse_overflow(s, o->on_overflow, err));
+    if (o->y_order)
+        SQ_TRY(parse_y_order(s, o->y_order, err));
     if (o->every)
         SQ_TRY(parse_every(s, o->every, err));
     return put_in_words(s, o, err);

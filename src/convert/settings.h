@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
+#include "cube/cube.h"
 #include "engine/scatter.h"
 #include "squall/convert.h"
 #include "squall/many.h"
@@ -56,7 +57,8 @@ struct sq_settings {
     const char *const *rename; /* sorted */
     size_t rename_count;
     unsigned coarsen_y, coarsen_x; /* 1: not coarsened */
-    int64_t every_s;               /* 0: found from the data */
+    enum sq_y_order y_order;
+    int64_t every_s; /* 0: found from the data */
     bool stack;
     const char *stack_name;
     const char *append_dim, *concat_dim; /* NULL: not given */

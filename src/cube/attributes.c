@@ -71,8 +71,10 @@ static bool is_coarsened(const struct sq_builder *b)
 /* Means of blocks lie on a grid that no GRIB attribute describes. */
 static int put_grid(const struct sq_builder *b, const struct sq_points *points, struct sq_json *a, struct squall_error *err)
 {
-    return is_coarsened(b) ? sq_cube_put_string(a, "GRIB_gridType", points->grid->type_name, err)
-                           : sq_grib_grid_attributes(points->grid, a, err);
+    if (is_coarsened(b))
+        return sq_cube_put_string(a, "GRIB_gridType", points->grid->type_name, err);
+    SQ_TRY(sq_grib_grid_attributes(points->grid, a, err));
+    return points->turned && sq_grib_grid_turn_attributes(a) ? sq_error_memory(err, 0) : 0;
 }
 
 static int put_cf(const struct sq_builder *b, const struct sq_draft *draft, struct sq_json *a, struct squall_error *err)

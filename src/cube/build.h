@@ -84,6 +84,7 @@ struct sq_cell {
 struct sq_points {
     const struct sq_grib_grid *grid; /* the one that gives the orientation */
     bool northward;                  /* its rows run from south to north */
+    bool turned;                     /* the store's rows run against its rows (--y-order) */
     uint32_t row;                    /* the same as a row of the index; UINT32_MAX: none of them */
     uint32_t first_field;            /* in file order, of those in the cube; UINT32_MAX: none yet */
     size_t field_count;
@@ -247,6 +248,7 @@ int sq_cube_find_spots(struct sq_builder *b, struct sq_spot **ret, size_t *ret_c
 
 /* places.c, bounds.c, holes.c */
 int sq_cube_place_fields(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
+void sq_cube_turn_rows(struct sq_builder *b); /* of what has been placed, on points that are turned */
 int sq_cube_find_bounds(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 /* With a schema: does the field's interval agree with what the store has for the step? A step without one takes it. */
 int sq_cube_check_bounds(struct sq_builder *b, size_t field, uint32_t step, bool *ret, struct squall_error *err) SQUALL_CHECK;

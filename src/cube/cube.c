@@ -188,6 +188,7 @@ static int build(struct sq_builder *b, struct squall_error *err)
     SQ_TRY(sq_cube_place_fields(b, err));
     SQ_TRY(sq_cube_find_bounds(b, err));
     SQ_TRY(sq_cube_name_points(b, err));
+    sq_cube_turn_rows(b);
     SQ_TRY(sq_cube_make_variables(b, err));
     SQ_TRY(sq_cube_make_coordinates(b, err));
     SQ_TRY(sq_cube_check_names(b, err));

@@ -134,6 +134,9 @@ struct sq_cube {
     struct sq_arena *arena; /* names and lines */
 };
 
+/* How y (latitude) runs. */
+enum sq_y_order { SQ_Y_AS_IT_IS /* as in the first field */, SQ_Y_ASCENDING, SQ_Y_DESCENDING };
+
 struct sq_cube_options {
     const char *const *
         select; /* each "name=t2m|d2m,level=850": keys name, shortName, level, typeOfLevel, step (hours or 90min), stepType, number, paramId, grid; any of the lines */
@@ -143,6 +146,7 @@ struct sq_cube_options {
     int64_t every_s;               /* cadence; 0: found from the data */
     bool stack;                    /* --stack variable */
     const char *stack_name;        /* NULL: "data" */
+    enum sq_y_order y_order;       /* of grids with rows */
     unsigned coarsen_y, coarsen_x; /* ≥ 1: coordinates are block means, shapes divided (rounded up) */
     const struct sq_json *schema;  /* of an existing store (sq_cube_schema); NULL: a new one */
 };

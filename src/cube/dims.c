@@ -49,6 +49,24 @@ static void bare_axes(const struct sq_grib_grid *grid, struct sq_grib_axes *ret)
     ret->axis[1].length = grid->columns;
 }
 
+/* Rows the way that was asked for: coordinates here, fields in sq_cube_turn_rows. */
+static int turn_axis(struct sq_builder *b, struct sq_points *points, struct squall_error *err)
+{
+    double *y = points->axes.axis[0].values;
+    const size_t count = points->axes.axis[0].length;
+    if (b->options->y_order == SQ_Y_AS_IT_IS || points->axes.count < 2)
+        return 0;
+    if (!y)
+        return sq_error(err, SQUALL_EINVAL, "--y-order: grid %u has no coordinates that would say how its rows run", points->number);
+    points->turned = count > 1 && (y[1] > y[0]) != (b->options->y_order == SQ_Y_ASCENDING);
+    for (size_t i = 0; points->turned && i < count / 2; i++) {
+        double other = y[count - 1 - i];
+        y[count - 1 - i] = y[i];
+        y[i] = other;
+    }
+    return 0;
+}
+
 static int name_points(struct sq_builder *b, struct plain_names *plain, struct sq_points *points, struct squall_error *err)
 {
     struct squall_error why = SQUALL_ERROR_INIT;
@@ -59,6 +77,7 @@ static int name_points(struct sq_builder *b, struct plain_names *plain, struct s
         bare_axes(points->grid, &points->axes);
         SQ_TRY(sq_cube_note(b, true, err, "grid %u has no coordinates: %s", points->number, why.message));
     }
+    SQ_TRY(turn_axis(b, points, err));
     if (points->axes.note)
         SQ_TRY(sq_cube_note(b, false, err, "grid %u: %s", points->number, points->axes.note));
     if (points->axes.count < 2 && (b->options->coarsen_y > 1 || b->options->coarsen_x > 1))

@@ -87,6 +87,14 @@ static int make_places(struct sq_builder *b, const struct sq_spot *spots, size_t
     return 0;
 }
 
+void sq_cube_turn_rows(struct sq_builder *b)
+{
+    for (size_t i = 0; i < b->cube->place_count; i++) {
+        struct sq_cube_place *place = &b->cube->places[i];
+        place->flip_rows ^= b->points[b->points_of[b->index->fields[place->field].grid]].turned;
+    }
+}
+
 int sq_cube_place_fields(struct sq_builder *b, struct squall_error *err)
 {
     SQ_CLEANUP_FREE struct sq_spot *spots = NULL;

@@ -160,3 +160,76 @@ def test_files_of_arrays_are_laid_out_so_too(squall, tmp_path):
         np.testing.assert_array_equal(stored[:], exact)
     done = squall("convert", *paths, tmp_path / "c.zarr", "--bitround", "p=6", check=False)
     assert done.code == 2 and "p is int16: only floats can be rounded" in done.err
+
+
+def rows_of(path, positive, start):
+    """Two steps of temperature on a regular grid of 4 × 3, as jScansPositively says; row k from the south holds 10 k + column + step."""
+    import eccodes
+
+    with open(path, "wb") as out:
+        for step in (0, 6):
+            handle = eccodes.codes_grib_new_from_samples("regular_ll_sfc_grib2")
+            south = 10.0 * np.arange(4)[:, None] + np.arange(3) + step
+            keys = {"Ni": 3, "Nj": 4, "iDirectionIncrementInDegrees": 1, "jDirectionIncrementInDegrees": 2}
+            keys |= {"longitudeOfFirstGridPointInDegrees": 0, "longitudeOfLastGridPointInDegrees": 2}
+            first, last = (40, 46) if positive else (46, 40)
+            keys |= {"latitudeOfFirstGridPointInDegrees": first, "latitudeOfLastGridPointInDegrees": last}
+            keys |= {
+                "jScansPositively": int(positive),
+                "shortName": "2t",
+                "dataDate": start,
+                "dataTime": 0,
+                "step": step,
+                "bitsPerValue": 16,
+            }
+            for key, value in keys.items():
+                eccodes.codes_set(handle, key, value)
+            eccodes.codes_set_values(handle, (south if positive else south[::-1]).ravel())
+            eccodes.codes_write(handle, out)
+            eccodes.codes_release(handle)
+    return path
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize("first", [True, False])
+def test_rows_run_as_asked(squall, tmp_path, order, first):
+    """Whatever way the files' rows run; of runs that come later, too."""
+    paths = [rows_of(tmp_path / f"{day}.grib2", positive=first == (day == 0), start=20240101 + day) for day in range(2)]
+    store, together = tmp_path / "grown.zarr", tmp_path / "together.zarr"
+    for path in paths:
+        squall("convert", path, store, "--y-order", order, "--every", "1d")
+    squall("convert", *paths, together, "--y-order", order, "--every", "1d")
+    assert files(store) == files(together)
+    with xr.open_zarr(store) as ds:
+        assert list(ds.latitude.values) == ([40, 42, 44, 46] if order == "ascending" else [46, 44, 42, 40])
+        south = ds.t2m.sel(latitude=[40, 42, 44, 46]).values
+        np.testing.assert_allclose(
+            south, 10 * np.arange(4)[:, None] + np.arange(3) + np.array([0, 6])[:, None, None] + np.zeros((2, 1, 1, 1)), atol=1e-3
+        )
+        attributes = ds.t2m.attrs
+        ends = [attributes[f"GRIB_latitudeOf{end}GridPointInDegrees"] for end in ("First", "Last")]
+        assert ends == [ds.latitude.values[0], ds.latitude.values[-1]] and attributes["GRIB_jScansPositively"] == (order == "ascending")
+
+
+def test_turned_rows_are_the_others_backwards(squall, archive, plain, tmp_path):
+    """Of a projection, and of block means, whose last block is cut at the other end then."""
+    squall("convert", archive, tmp_path / "up.zarr", "--y-order", "ascending")
+    squall("convert", archive, tmp_path / "same.zarr", "--y-order", "descending")
+    with xr.open_zarr(tmp_path / "up.zarr") as up, xr.open_zarr(tmp_path / "same.zarr") as same:
+        for name in (*VARIABLES, "y"):
+            np.testing.assert_array_equal(same[name].values, plain[name].values)
+            np.testing.assert_array_equal(up.isel(y=slice(None, None, -1))[name].values, plain[name].values)
+        squall("convert", archive, tmp_path / "coarse.zarr", "--y-order", "ascending", "--coarsen", "y=4,x=1")
+        with xr.open_zarr(tmp_path / "coarse.zarr") as coarse:
+            means = up.t.astype("f8").coarsen(y=4, boundary="pad").mean()
+            np.testing.assert_allclose(coarse.t.values, means.values, rtol=1e-6)
+            np.testing.assert_allclose(coarse.y.values, means.y.values)
+
+
+def test_the_order_of_rows_is_part_of_the_layout(squall, archive, tmp_path):
+    squall("convert", archive, tmp_path / "a.zarr", "--y-order", "ascending")
+    done = squall("convert", archive, tmp_path / "a.zarr", check=False)
+    assert done.code == 4 and '--y-order is "ascending" there and absent now' in done.err
+    small_files.write(tmp_path / "x.nc", 0)
+    done = squall("convert", tmp_path / "x.nc", tmp_path / "x.zarr", "--y-order", "ascending", check=False)
+    assert done.code == 2 and "--y-order is for GRIB" in done.err

@@ -71,5 +71,7 @@ void sq_grib_axes_done(struct sq_grib_axes *axes);
 
 /* cfgrib's GRIB_* attributes of the grid (GRIB_gridType, GRIB_Nx, GRIB_latitudeOfFirstGridPointInDegrees, …) into `attributes`. */
 int sq_grib_grid_attributes(const struct sq_grib_grid *grid, struct sq_json *attributes, struct squall_error *err) SQUALL_CHECK;
+/* The same, of rows that were put the other way round. SQUALL_ENOMEM. */
+int sq_grib_grid_turn_attributes(struct sq_json *attributes) SQUALL_CHECK;
 
 #endif

@@ -239,3 +239,18 @@ int sq_grib_grid_attributes(const struct sq_grib_grid *grid, struct sq_json *att
 {
     return set_attributes(grid, attributes) ? sq_error_memory(err, 0) : 0;
 }
+
+int sq_grib_grid_turn_attributes(struct sq_json *attributes)
+{
+    static const char POSITIVE[] = "GRIB_jScansPositively", FIRST[] = "GRIB_latitudeOfFirstGridPointInDegrees",
+                      LAST[] = "GRIB_latitudeOfLastGridPointInDegrees";
+    int64_t positive;
+    if (sq_json_int(sq_json_get(attributes, POSITIVE), &positive))
+        SQ_TRY(sq_json_set_int(attributes, POSITIVE, !positive));
+    if (!sq_json_get(attributes, FIRST) || !sq_json_get(attributes, LAST))
+        return 0;
+    struct sq_json *first = sq_json_copy(sq_json_get(attributes, FIRST)), *last = sq_json_copy(sq_json_get(attributes, LAST));
+    int status = sq_json_set(attributes, FIRST, last); /* each is the object's own once handed over, whatever comes of it */
+    int other = sq_json_set(attributes, LAST, first);
+    return status ? status : other;
+}

@@ -102,6 +102,9 @@ void squall_convert_result_done(struct squall_convert_result *result);
 int squall_status_report(squall_context *ctx, const char *store, char **ret_text, char **ret_json, size_t *ret_unfinished,
                          struct squall_error *err) SQUALL_CHECK;
 
+/* The same of a store as a page that stands alone. *ret: free(). SQUALL_EUNSUPPORTED where it is no store. */
+int squall_status_html(squall_context *ctx, const char *store, char **ret, struct squall_error *err) SQUALL_CHECK;
+
 /* Each that is counted is a line in the report. */
 struct squall_verify_result {
     uint64_t bad;       /* damaged and missing chunks */

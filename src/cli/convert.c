@@ -230,6 +230,36 @@ static void print_report(const struct arguments *a, char *text, char *json)
     free(json);
 }
 
+/* Whoever looks at the page meanwhile sees the old one or the new one. */
+static bool write_page(const char *path, const char *html)
+{
+    char *temporary = NULL;
+    if (asprintf(&temporary, "%s.%ld.tmp", path, (long)getpid()) < 0)
+        return complain("squall: out of memory");
+    FILE *file = fopen(temporary, "wx");
+    bool ok = file && fputs(html, file) >= 0;
+    if (file)
+        ok = !fclose(file) && ok && !rename(temporary, path);
+    if (!ok) {
+        complain("squall: %s: %s", path, strerror(errno));
+        if (file)
+            unlink(temporary);
+    }
+    free(temporary);
+    return ok;
+}
+
+static int make_page(squall_context *ctx, const struct arguments *a)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    char *html = NULL;
+    if (squall_status_html(ctx, a->positional.items[0], &html, &err))
+        return fail_with(&err);
+    int code = write_page(a->html, html) ? EXIT_DONE : EXIT_FAILED;
+    free(html);
+    return code;
+}
+
 int run_status(const struct arguments *a)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
@@ -242,6 +272,8 @@ int run_status(const struct arguments *a)
     int code = status ? fail_with(&err) : unfinished ? EXIT_INPUTS : EXIT_DONE;
     if (!status)
         print_report(a, text, json);
+    if (!status && a->html && make_page(ctx, a))
+        code = EXIT_FAILED;
     squall_context_free(ctx);
     return code;
 }

@@ -51,7 +51,7 @@ const struct command commands[] = {
      "Of NetCDF files that squall.create_many has begun (a file, or a folder of them): the\n"
      "regions that nobody has written, and exit code 3 until finish() has given all files their\n"
      "names.",
-     NULL, run_status},
+     NAMES("html"), run_status},
     {"verify", "PATH", 1, 1, "check every chunk of a store or file",
      "Compares each chunk's length and checksum with its record; without records (stores of others, GRIB,\n"
      "HDF5 and NetCDF files, patterns in quotes) each chunk is decoded. Chunks that were never written, which\n"

@@ -57,6 +57,8 @@ const struct option options[] = {
     {"overwrite", 0, OPTION_FLAG, NULL, AT(overwrite), "replace a store that squall made", NULL},
     {"strict", 0, OPTION_FLAG, NULL, AT(strict), "write no unit that has a bad input, and exit with 3", NULL},
     {"keep-going", 0, OPTION_FLAG, NULL, AT(keep_going), "a bad input costs only itself (default)", NULL},
+    {"html", 0, OPTION_TEXT, "FILE", AT(html),
+     "write a page with the calendar and how complete each variable is, which replaces FILE at once", NULL},
     {"log", 0, OPTION_TEXT, "FILE", AT(log), "add what happens to FILE, a JSON object a line", NULL},
     {"config", 0, OPTION_TEXT, "FILE", AT(config), "take settings from FILE (TOML), where the command line does not say otherwise", NULL},
     {"print-config", 0, OPTION_FLAG, NULL, AT(print_config), "print the settings as --config takes them, and do nothing", NULL},

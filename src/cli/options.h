@@ -36,7 +36,7 @@ struct arguments {
     const char *append_dim;
     struct text_list select, rename;
     bool dry_run, overwrite, strict, keep_going, print_config;
-    const char *config, *log;
+    const char *config, *log, *html;
     struct text_list config_texts; /* malloc'd: what other members point to that is of the file */
 };
 

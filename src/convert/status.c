@@ -385,6 +385,8 @@ static int write_json(const struct status *s, char **ret, struct squall_error *e
 {
     SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
     const struct sq_json *failed = sq_json_get(s->state.schema, "failed");
+    SQ_CLEANUP_JSON struct sq_json *variables = NULL;
+    SQ_TRY(sq_completeness_json(&s->state.records, s->state.layout, &variables, err));
     int status = v ? sq_json_set_string(v, "store", s->store) : SQUALL_ENOMEM;
     for (size_t i = 0; i < RUN_STATE_COUNT && !status; i++)
         status = sq_json_set(v, STATES[i].name, sq_json_new_uint(s->totals[i]));
@@ -393,7 +395,8 @@ static int write_json(const struct status *s, char **ret, struct squall_error *e
         sq_json_set(v, "in_use", s->in_use ? sq_json_new_string(s->in_use) : sq_json_new_null()) ||
         sq_json_set(v, "command", s->command.length ? sq_json_new_string(sq_text_string(&s->command)) : sq_json_new_null()) ||
         sq_json_set(v, "not_read", failed ? sq_json_share(failed) : sq_json_new_object()) ||
-        sq_json_set(v, words_of(s)->left_out, sq_json_new_uint(unlisted(s))) || set_lists(s, v))
+        sq_json_set(v, "variables", sq_json_share(variables)) || sq_json_set(v, words_of(s)->left_out, sq_json_new_uint(unlisted(s))) ||
+        set_lists(s, v))
         return sq_error_memory(err, sizeof(void *));
     return sq_json_for_caller(v, ret, err);
 }

@@ -17,6 +17,10 @@ void sq_count_fields(const struct sq_records *records, uint64_t init_chunk, uint
 /* The commonest count among runs that have any field (ties: the greatest); 0: none has. `counts` is sorted by it. */
 uint32_t sq_usual_count(uint32_t *counts, size_t count);
 
+/* [{"name", "stored", "expected"}]: fields of each variable, and how many there would be if all runs had what the best have. *ret: the caller's. */
+int sq_completeness_json(const struct sq_records *records, const struct sq_json *layout, struct sq_json **ret,
+                         struct squall_error *err) SQUALL_CHECK;
+
 /* The text as malloc'ed memory for a caller of the library; NULL: out of memory. */
 char *sq_text_for_caller(const struct sq_text *text);
 /* A JSON document and a newline, the same way. */

@@ -40,7 +40,7 @@ def store(
 
     Needs xarray and zarr-python 3. Raises as to_zarr does: FileExistsError, ValueError, TypeError; and ValueError where to_zarr goes on
     and loses something: an appended coordinate value that is there already (the message says the call for a region), times that the
-    store's units cannot tell exactly, other coordinates than the store's. squall.Error where a file cannot be written.
+    units cannot tell exactly, other coordinates than the store's. squall.Error where a file cannot be written.
     """
     try:
         from squall import _store_zarr

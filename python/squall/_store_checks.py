@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pandas as pd
-from xarray import Variable, conventions
 from xarray.backends.zarr import extract_zarr_variable_encoding
 from xarray.coders import CFDatetimeCoder
+
+from squall._store_times import decoded
 
 
 def _grid_borders(chunk, begin, end):
@@ -87,12 +88,20 @@ def _check_region(name, dim, begin, end, chunk, length, what):
 # ---- coordinates ----------------------------------------------------------------------------------------------------------------------
 
 
-def _decoded(name, variable):
-    return conventions.decode_cf_variable(name, variable, concat_characters=False).values
-
-
-def _stored(store, name):
-    return _decoded(name, store.open_store_variable(name))
+def _both(store, name, variable):
+    """A coordinate's values: the store's and the given ones."""
+    given = decoded(name, variable)
+    how = {"decode_timedelta": True} if given.dtype.kind == "m" else {}
+    stored = decoded(name, store.open_store_variable(name), **how)
+    if stored.dtype.kind == "O" and given.dtype.kind == "M":  # nanoseconds do not reach so far
+        how = {"decode_times": CFDatetimeCoder(time_unit=np.datetime_data(given.dtype)[0])}
+        stored = decoded(name, store.open_store_variable(name), **how)
+    stored, given = pd.Index(stored), pd.Index(given)
+    try:
+        given.isin(stored)
+    except pd.errors.OutOfBoundsDatetime:  # in the other's unit
+        return stored.astype(object), given.astype(object)
+    return stored, given
 
 
 def check_coordinates(store, variables):
@@ -101,15 +110,15 @@ def check_coordinates(store, variables):
     for name, variable in variables.items():
         if name == dim or variable.dims != (name,) or name not in store.members or store._mode == "a-":
             continue
-        stored, given = _stored(store, name), _decoded(name, variable)
-        if len(stored) == len(given) and not pd.Index(stored).equals(pd.Index(given)):
+        stored, given = _both(store, name, variable)
+        if len(stored) == len(given) and not stored.equals(given):
             raise ValueError(
                 f"coordinate {name!r} is not the store's, and all that is there already would be named by the new one: "
                 f"reindex or sort the dataset as the store has it, or leave the store's coordinate with mode='a-'"
             )
     if dim not in variables or dim not in store.members or variables[dim].dims != (dim,):
         return None
-    stored, given = pd.Index(_stored(store, dim)), pd.Index(_decoded(dim, variables[dim]))
+    stored, given = _both(store, dim, variables[dim])
     is_there = given.isin(stored)
     if is_there.any():
         raise ValueError(_repeated(dim, variables, stored, given, is_there))
@@ -133,48 +142,3 @@ def _indices(numbers):
     if numbers[-1] - numbers[0] == len(numbers) - 1:
         return f"slice({numbers[0]}, {numbers[-1] + 1})"
     return f"[{', '.join(map(str, numbers[:20]))}{', …' if len(numbers) > 20 else ''}]"
-
-
-# ---- times ----------------------------------------------------------------------------------------------------------------------------
-
-
-def check_times(name, given, encoded, array):
-    """Times are counted as the store counts them, exactly."""
-    attrs = array.metadata.attributes
-    units = attrs.get("units")
-    if not isinstance(units, str) or (" since " not in units and given.dtype.kind != "m"):
-        return
-    counting = {key: attrs[key] for key in ("units", "calendar", "dtype") if key in attrs}
-    if given.dtype.kind not in "mMO":
-        _check_counting(name, encoded, counting)
-        return
-    if encoded.chunks is not None:  # xarray's encoder, which is told the units, refuses what they cannot tell
-        return
-    numbers = Variable(encoded.dims, np.asarray(encoded.values).astype(array.dtype), encoded.attrs | counting)
-    times = CFDatetimeCoder(use_cftime=True) if given.dtype.kind == "O" else True
-    told = conventions.decode_cf_variable(name, numbers, decode_times=times, decode_timedelta=given.dtype.kind == "m").values
-    if not pd.Index(np.ravel(told)).equals(pd.Index(np.ravel(given.values))):
-        raise ValueError(
-            f"variable {name!r}: the store counts in {units!r} as {array.dtype}, which cannot tell all of the new values exactly. Make "
-            "the store with finer units: "
-            f"encoding={{{name!r}: {{'units': {_finer(units, encoded.attrs.get('units'))!r}, 'dtype': 'int64'}}}}"
-        )
-
-
-def _finer(units, wanted):
-    """What xarray would count in, or else a unit that tells all that numpy's nanoseconds do."""
-    own = units.split(" ")[0]
-    if isinstance(wanted, str) and wanted.split(" ")[0] != own:
-        return wanted
-    return units.replace(own, "nanoseconds", 1)
-
-
-def _check_counting(name, encoded, counting):
-    """Numbers of a dataset that was opened without decoding its times."""
-    given = {key: encoded.attrs.get(key, counting.get(key)) for key in counting}
-    both = [Variable(("n",), np.arange(2), attrs) for attrs in (given, counting)]
-    if given != counting and not np.array_equal(*(_decoded(name, v) for v in both)):
-        raise ValueError(
-            f"variable {name!r}: its numbers count in {given['units']!r}, the store's in {counting['units']!r}: decode them first, "
-            "xarray.decode_cf(ds)"
-        )

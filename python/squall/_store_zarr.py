@@ -16,9 +16,9 @@ from xarray.backends.common import ArrayWriter
 from xarray.backends.writers import _validate_dataset_names, dump_to_store
 from xarray.backends.zarr import ZarrStore, _choose_default_mode
 
-from squall import _squall
+from squall import _squall, _store_times
 from squall._array import Array
-from squall._store_checks import check_alignment, check_coordinates, check_times
+from squall._store_checks import check_alignment, check_coordinates
 
 
 def _document(array):
@@ -94,7 +94,7 @@ class _Store(ZarrStore):
     is_published_last = False
 
     def store(self, variables, attributes, check_encoding_set=frozenset(), writer=None, unlimited_dims=None):
-        self.given, self.growing, self.new_attributes = variables, {}, None
+        self.growing, self.new_attributes = {}, None
         self.length = check_coordinates(self, variables) if self._append_dim is not None else None
         super().store(variables, attributes, check_encoding_set, writer, unlimited_dims=unlimited_dims)
 
@@ -103,10 +103,14 @@ class _Store(ZarrStore):
         if dict(self.zarr_group.attrs) != attributes:
             self.new_attributes = attributes
 
+    def encode(self, variables, attributes):
+        for name, variable in variables.items():
+            _store_times.check(self, name, variable)
+        encoded, attributes = super().encode(variables, attributes)
+        return {name: _store_times.exact(self, name, variables[name], variable) for name, variable in encoded.items()}, attributes
+
     def set_variables(self, variables, check_encoding_set, writer, unlimited_dims=None):
         for name, variable in variables.items():
-            if self._mode != "w" and name in self.members:
-                check_times(name, self.given[name], variable, self.members[name])
             if self._safe_chunks:
                 check_alignment(self, name, variable, self.members.get(name) if self._mode != "w" else None)
         safe, self._safe_chunks = self._safe_chunks, False

@@ -130,7 +130,8 @@ int sq_plan_array_units(struct squall_convert_plan *plan, struct squall_error *e
     add_up(plan);
     plan->spread_chunks = true;
     plan->slot_count = plan->ctx->threads + SLOTS_BESIDE_THREADS;
-    const uint64_t beside = sq_plan_table_bytes(plan) + working_bytes(plan) + plan->slot_count * (uint64_t)layout->encoded_limit_bytes +
+    const uint64_t beside = sq_plan_table_bytes(plan) + sq_plan_carry_bytes(plan) + working_bytes(plan) +
+                            plan->slot_count * (uint64_t)layout->encoded_limit_bytes +
                             (budget / 8 < CACHE_BYTES ? budget / 8 : CACHE_BYTES);
     const uint64_t room = budget > beside ? budget - beside : 0;
     plan->batch_units = batch_units(plan);

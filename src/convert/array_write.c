@@ -24,6 +24,7 @@ struct batch {
     struct sq_run *run;
     uint8_t *brick;
     void **chunks, **casts; /* of each worker: a chunk of the store; elements of one init time of it, of the source's type and of its own */
+    void **old;             /* of each worker that has carried something over: a chunk as it was */
     struct pending_unit *units;
     size_t unit_count;
     uint64_t first_unit, first_init, init_count; /* what there is of the last unit, too */
@@ -120,16 +121,22 @@ static int read_run(struct batch *b, const struct box *box, uint64_t i, uint64_t
     return status;
 }
 
+/* Is there something of the sources to read? */
+static bool is_read(uint8_t state)
+{
+    return state != SQ_SLAB_EMPTY && !sq_slab_is_old(state);
+}
+
 static int read_box(struct batch *b, const struct box *box, struct squall_error *err)
 {
     const uint8_t *slabs = slabs_of(b, box->array) + box->begin[0];
     for (uint64_t i = 0, end; i < box->count[0] && !b->failure; i = end) {
         end = i + 1;
-        if (slabs[i] == SQ_SLAB_EMPTY) {
+        if (!is_read(slabs[i])) {
             fill_index(b, box, i);
             continue;
         }
-        while (end < box->count[0] && slabs[end] != SQ_SLAB_EMPTY && source_index(b, box, end) == source_index(b, box, end - 1) + 1)
+        while (end < box->count[0] && is_read(slabs[end]) && source_index(b, box, end) == source_index(b, box, end - 1) + 1)
             end++;
         SQ_TRY(read_run(b, box, i, end - i, err));
     }
@@ -294,13 +301,43 @@ static int gather(const struct encoding *e, const uint64_t *begin, unsigned work
     return 0;
 }
 
-/* Does any init time of the chunk hold something of the sources? */
-static bool is_touched(const struct encoding *e, uint64_t begin)
+static bool any_slab(const uint8_t *slabs, uint64_t count, bool (*is)(uint8_t state))
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (is(slabs[i]))
+            return true;
+    return false;
+}
+
+/* Is any init time of the chunk such a one? */
+static bool chunk_has(const struct encoding *e, uint64_t begin, bool (*is)(uint8_t state))
 {
     const struct sq_layout_array *a = &e->batch->run->plan->layout.arrays[e->box->array];
-    const uint8_t *slabs = slabs_of(e->batch, e->box->array) + e->box->begin[0] + begin;
     const uint64_t left = e->box->count[0] - begin, count = left < a->chunks[0] ? left : a->chunks[0];
-    return memchr(slabs, SQ_SLAB_STORED, (size_t)count) != NULL;
+    return any_slab(slabs_of(e->batch, e->box->array) + e->box->begin[0] + begin, count, is);
+}
+
+/* The init times that keep their old values, from the old chunk. *src: the chunk's elements; here in a buffer of the worker's. */
+static int carry_over(const struct encoding *e, const struct pending_unit *unit, uint64_t chunk, unsigned worker, const void **src,
+                      struct squall_error *err)
+{
+    const struct batch *b = e->batch;
+    const struct squall_convert_plan *plan = b->run->plan;
+    const struct sq_layout_array *a = &plan->layout.arrays[e->box->array];
+    const size_t row = a->chunk_bytes / (size_t)a->chunks[0];
+    const struct sq_carry carry = {plan->target, &plan->layout, plan->units[unit->which].record};
+    const uint8_t *slabs = slabs_of(b, e->box->array); /* the batch is this unit */
+    uint8_t *to = b->chunks[worker];
+    if (!b->old[worker] && !(b->old[worker] = sq_alloc(plan->layout.chunk_limit_bytes, 1)))
+        return sq_error_memory(err, plan->layout.chunk_limit_bytes);
+    SQ_TRY(sq_carry_chunk(&carry, e->box->array, chunk, b->run->scratch[worker], b->old[worker], err));
+    if (*src != to)
+        memcpy(to, *src, a->chunk_bytes);
+    for (uint64_t i = 0; i < a->chunks[0]; i++)
+        if (sq_slab_is_old(slabs[i]))
+            memcpy(to + i * row, (const uint8_t *)b->old[worker] + i * row, row);
+    *src = to;
+    return 0;
 }
 
 /* A sparse store stays one. */
@@ -328,11 +365,14 @@ static int encode(void *user, size_t index, unsigned worker, struct squall_error
     for (unsigned d = 1; d < a->rank; d++)
         chunk = chunk * a->grid[d] + (e->box->begin[d] + begin[d]) / a->chunks[d];
     const struct pending_unit *unit = &e->batch->units[(e->box->begin[0] + begin[0]) / a->chunks[0]];
-    if (!is_touched(e, begin[0]))
-        return sq_run_remove_chunk(run, a, unit->record->unit, chunk, err);
+    const struct sq_planned_unit *planned = &run->plan->units[unit->which];
+    if (!chunk_has(e, begin[0], sq_slab_has_values))
+        return sq_run_remove_chunk(run, planned, a, chunk, err);
     SQ_TRY(gather(e, begin, worker, &src, err));
+    if (chunk_has(e, begin[0], sq_slab_is_old))
+        SQ_TRY(carry_over(e, unit, chunk, worker, &src, err));
     if (is_all_fill(a, src))
-        return sq_run_remove_chunk(run, a, unit->record->unit, chunk, err);
+        return sq_run_remove_chunk(run, planned, a, chunk, err);
     SQ_TRY(sq_publisher_slot(run->publisher, &slot, err));
     int status = sq_codec_encode(a->codecs, run->scratch[worker], e->threads, src, a->chunk_bytes, slot->bytes, slot->capacity, &size, err);
     if (status) {
@@ -395,10 +435,10 @@ static void measure(const struct batch *b, const struct sq_brick *brick, struct 
     }
 }
 
-/* Nothing of the sources is in the batch for this array. */
+/* Nothing is in the batch for this array. */
 static bool is_empty(const struct batch *b, size_t array)
 {
-    return !memchr(slabs_of(b, array), SQ_SLAB_STORED, (size_t)b->slab_count);
+    return !any_slab(slabs_of(b, array), b->slab_count, sq_slab_has_values);
 }
 
 static int remove_all(const struct batch *b, size_t array, struct squall_error *err)
@@ -406,7 +446,7 @@ static int remove_all(const struct batch *b, size_t array, struct squall_error *
     const struct sq_layout_array *a = &b->run->plan->layout.arrays[array];
     for (size_t i = 0; i < b->unit_count && !b->trial; i++)
         for (uint64_t k = 0; k < a->chunks_per_unit; k++)
-            SQ_TRY(sq_run_remove_chunk(b->run, a, b->first_unit + i, k, err));
+            SQ_TRY(sq_run_remove_chunk(b->run, &b->run->plan->units[b->units[i].which], a, k, err));
     return 0;
 }
 
@@ -468,15 +508,34 @@ static void take_slabs(struct batch *b, size_t unit)
 static const char *why_left(struct batch *b)
 {
     const struct squall_convert_plan *plan = b->run->plan;
-    const struct sq_planned_unit *unit = &plan->units[b->units[0].which];
-    take_slabs(b, 0);
     if (plan->settings.strict)
         for (size_t i = 0; i < plan->layout.array_count; i++)
             if (memchr(slabs_of(b, i), SQ_SLAB_BAD, (size_t)b->slab_count))
                 return "has a part that cannot be read; left out (--strict)";
-    if (unit->record && sq_plan_loses(unit->record, &plan->layout, b->run->slabs))
-        return "something that is stored can no longer be read; left as it is";
     return NULL;
+}
+
+/* Of a batch that is one unit, which was read: what is stored and the sources do not give keeps its values. */
+static void carry_slabs(struct batch *b)
+{
+    const struct squall_convert_plan *plan = b->run->plan;
+    const struct sq_planned_unit *unit = &plan->units[b->units[0].which];
+    const struct sq_carry carry = {plan->target, &plan->layout, unit->record};
+    for (size_t i = 0; i < plan->layout.array_count && unit->carries; i++) {
+        const struct sq_ranges *stored = sq_carry_stored(&carry, i);
+        uint8_t *slabs = slabs_of(b, i);
+        for (size_t k = 0; k < stored->count; k++)
+            for (uint64_t s = stored->items[k].first; s <= stored->items[k].last; s++)
+                slabs[s] = sq_slab_carry(slabs[s]);
+    }
+}
+
+/* Something of a unit that could be read a moment ago no longer can. */
+static bool loses(struct batch *b)
+{
+    const struct sq_planned_unit *unit = &b->run->plan->units[b->units[0].which];
+    take_slabs(b, 0);
+    return unit->carries && sq_plan_loses(unit->record, &b->run->plan->layout, b->run->slabs);
 }
 
 static int leave_all(struct batch *b, const char *why, struct squall_error *err)
@@ -489,21 +548,28 @@ static int leave_all(struct batch *b, const char *why, struct squall_error *err)
 static int publish_batch(struct batch *b, struct squall_error *err)
 {
     struct sq_run *run = b->run;
+    struct squall_error failure = SQUALL_ERROR_INIT;
     for (size_t i = 0; i < b->unit_count; i++) {
         struct pending_unit *u = &b->units[i];
-        SQ_TRY(sq_run_record(run, &run->plan->units[u->which], &u->record, err));
-        SQ_TRY(sq_run_withdraw(run, &run->plan->units[u->which], err));
-        SQ_TRY(sq_publisher_begin(run->publisher, u->record, &u->pending, err));
+        const struct sq_planned_unit *planned = &run->plan->units[u->which];
+        SQ_TRY(sq_run_record(run, planned, &u->record, err));
+        SQ_TRY(sq_run_withdraw(run, planned, err));
+        SQ_TRY(sq_publisher_begin(run->publisher, u->record, planned->record != NULL, &u->pending, err));
     }
-    SQ_TRY(do_arrays(b, err));
-    if (b->failure)
-        return leave_all(b, b->failure, err);
+    int status = do_arrays(b, &failure);
+    if (run->plan->units[b->units[0].which].carries && (status == SQUALL_ECORRUPT || status == SQUALL_ENOTFOUND))
+        return sq_run_leave_damaged(run, b->units[0].which, failure.message, err);
+    if (status) {
+        if (err)
+            *err = failure;
+        return status;
+    }
+    if (b->failure || loses(b))
+        return leave_all(b, b->failure ? b->failure : "something that is stored can no longer be read; left as it is", err);
     for (size_t i = 0; i < b->unit_count; i++) {
         struct pending_unit *u = &b->units[i];
         take_slabs(b, i);
-        SQ_TRY(sq_run_record_slabs(run, u->record, run->slabs, err));
-        for (size_t k = 0; k < u->record->init_count; k++)
-            run->totals.fields_written += u->record->field_counts[k];
+        SQ_TRY(sq_run_record_slabs(run, &run->plan->units[u->which], u->record, run->slabs, err));
         sq_publisher_seal(run->publisher, u->pending);
         run->records[u->which] = u->record;
     }
@@ -511,7 +577,7 @@ static int publish_batch(struct batch *b, struct squall_error *err)
 }
 
 /*
- * A unit that was recorded before is read whole before anything of it is touched: only then is it known that the redo loses nothing. With --strict
+ * A unit that was recorded before is read whole before anything of it is written: only then is it known what keeps its old values. With --strict
  * the same shows whether it is to be written.
  */
 static int write_batch(struct batch *b, size_t first, size_t count, struct squall_error *err)
@@ -526,6 +592,7 @@ static int write_batch(struct batch *b, size_t first, size_t count, struct squal
         const char *why = b->failure ? b->failure : why_left(b);
         if (why)
             return leave_all(b, why, err);
+        carry_slabs(b);
     }
     return publish_batch(b, err);
 }
@@ -549,9 +616,12 @@ static void batch_done(struct batch *b)
             sq_free(b->chunks[i]);
         if (b->casts)
             sq_free(b->casts[i]);
+        if (b->old)
+            sq_free(b->old[i]);
     }
     sq_free(b->chunks);
     sq_free(b->casts);
+    sq_free(b->old);
     sq_free(b->units);
     sq_free(b->slabs);
     sq_free(b->failure);
@@ -574,7 +644,8 @@ static int batch_init(struct batch *b, struct squall_error *err)
     b->slabs = sq_alloc(plan->batch_units * plan->layout.init_chunk, plan->layout.array_count);
     b->chunks = sq_alloc_zero(plan->ctx->threads, sizeof *b->chunks);
     b->casts = sq_alloc_zero(plan->ctx->threads, sizeof *b->casts);
-    if (!b->brick || !b->units || !b->slabs || !b->chunks || !b->casts)
+    b->old = sq_alloc_zero(plan->ctx->threads, sizeof *b->old);
+    if (!b->brick || !b->units || !b->slabs || !b->chunks || !b->casts || !b->old)
         return sq_error_memory(err, plan->unit_bytes);
     for (unsigned i = 0; i < plan->ctx->threads; i++) {
         b->chunks[i] = sq_alloc(plan->layout.chunk_limit_bytes, 1);

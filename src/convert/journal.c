@@ -138,7 +138,7 @@ static struct sq_json *array_json(const struct sq_record_array *a)
     return v;
 }
 
-static int fill_unit(struct sq_json *v, const struct sq_record_unit *unit)
+static int fill_unit(struct sq_json *v, const char *key, const struct sq_record_unit *unit)
 {
     struct sq_json *files = sq_json_new_array(), *arrays = sq_json_new_object(), *counts = sq_json_new_array();
     int status = files && arrays && counts ? 0 : SQUALL_ENOMEM;
@@ -155,21 +155,31 @@ static int fill_unit(struct sq_json *v, const struct sq_record_unit *unit)
         return status;
     }
     /* each is the object's own once handed over, whatever comes of it */
-    int first = sq_json_set(v, "unit", sq_json_new_uint(unit->unit));
+    int first = sq_json_set(v, key, sq_json_new_uint(unit->unit));
     int second = sq_json_set(v, "files", files);
     int third = sq_json_set(v, "arrays", arrays);
     int fourth = sq_json_set(v, "field_counts", counts);
     return first || second || third || fourth ? SQUALL_ENOMEM : 0;
 }
 
-int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err)
+static int add_unit(struct sq_journal *journal, const char *key, const struct sq_record_unit *unit, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
     SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
-    if (!v || fill_unit(v, unit))
+    if (!v || fill_unit(v, key, unit))
         return sq_error_memory(err, sizeof *unit);
     add_line(v, &line);
     return append(journal, &line, err);
+}
+
+int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err)
+{
+    return add_unit(journal, "unit", unit, err);
+}
+
+int sq_journal_add_staged(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err)
+{
+    return add_unit(journal, "staged", unit, err);
 }
 
 int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squall_error *err)

@@ -178,8 +178,10 @@ bool sq_layout_fits(const struct sq_layout_array *arrays, size_t array_count, ui
 bool sq_layout_is_whole(bool of_arrays, const struct sq_record_unit *record, size_t within_unit)
 {
     for (size_t i = 0; i < record->array_count && of_arrays; i++) {
-        const struct sq_ranges *bad = &record->arrays[i].bad; /* of arrays a slab is all of an init time */
-        if (sq_ranges_beyond(bad, within_unit) > sq_ranges_beyond(bad, within_unit + 1))
+        struct sq_range here = {within_unit, within_unit}; /* of arrays a slab is all of an init time */
+        const struct sq_ranges slab = {.items = &here, .count = 1};
+        const struct sq_record_array *a = &record->arrays[i];
+        if (sq_ranges_lacking(&slab, &a->stored, NULL) && !sq_ranges_lacking(&slab, &a->bad, NULL))
             return false;
     }
     return true;

@@ -24,9 +24,11 @@ static int measure_units(struct squall_convert_plan *plan, uint64_t *ret_chunk_c
     for (size_t i = 0; i < plan->unit_count; i++) {
         const struct sq_planned_unit *planned = &plan->units[i];
         uint64_t chunk_count;
+        struct sq_carry carry;
         if (!sq_is_to_do(planned))
             continue;
-        uint64_t bytes = sq_unit_measure(unit, &plan->cube.places[planned->first_place], planned->place_count, &chunk_count);
+        const struct sq_unit_fields fields = sq_plan_unit_fields(plan, planned, &carry);
+        uint64_t bytes = sq_unit_measure(unit, &fields, &chunk_count);
         plan->bytes_out += bytes;
         if (bytes > plan->unit_bytes) {
             plan->unit_bytes = bytes;
@@ -69,10 +71,18 @@ uint64_t sq_plan_table_bytes(const struct squall_convert_plan *plan)
            coordinate_bytes(&plan->cube) + record_bytes(plan) + plan->ctx->threads * CODEC_BYTES_PER_THREAD + LIBRARY_BYTES;
 }
 
+uint64_t sq_plan_carry_bytes(const struct squall_convert_plan *plan)
+{
+    bool any = false;
+    for (size_t i = 0; i < plan->unit_count; i++)
+        any = any || (plan->units[i].carried && sq_is_to_do(&plan->units[i]));
+    return any ? plan->ctx->threads * (uint64_t)(plan->layout.chunk_limit_bytes + plan->layout.encoded_limit_bytes) : 0;
+}
+
 static uint64_t needed(const struct squall_convert_plan *plan, size_t slots)
 {
     return plan->unit_bytes + slots * (uint64_t)plan->layout.encoded_limit_bytes + sq_unit_other_bytes(&plan->setting) +
-           sq_plan_table_bytes(plan);
+           sq_plan_table_bytes(plan) + sq_plan_carry_bytes(plan);
 }
 
 static uint64_t mebibytes(uint64_t bytes)

@@ -15,17 +15,19 @@ enum sq_todo {
     SQ_TODO_NOTHING, /* its record says that all the sources' fields are there */
     SQ_TODO_WRITE,   /* no record: a new unit, or one that a killed run left */
     SQ_TODO_REDO,    /* recorded, but the sources hold more or something else */
-    SQ_TODO_KEEP,    /* a redo would lose what is stored: left as it is */
+    SQ_TODO_KEEP,    /* its record is lost or cannot be, and a redo would lose what is stored: left as it is */
     SQ_TODO_STRICT,  /* --strict: has a bad input */
 };
 
-/* A unit of which the sources hold fields. */
+/* A unit of which the sources hold fields, or one that is to be mended. */
 struct sq_planned_unit {
     uint64_t unit;
     size_t first_place, place_count; /* of the cube's */
     enum sq_todo todo;
     char *why;                           /* for REDO, KEEP and STRICT: a line for the user; else NULL */
     const struct sq_record_unit *record; /* NULL: none */
+    bool carries;                        /* its record fits the layout: what it has stored and the sources lack is carried over */
+    uint64_t carried;                    /* how many fields those are, as far as the plan knows */
 };
 
 static inline bool sq_is_to_do(const struct sq_planned_unit *unit)
@@ -86,8 +88,13 @@ int sq_plan_refuse_arrays(const struct squall_convert_plan *plan, struct squall_
 
 /* todo.c: fill plan->units. */
 int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+/* carry: room for what the fields point at. */
+struct sq_unit_fields sq_plan_unit_fields(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit,
+                                          struct sq_carry *carry);
 /* Does the record have a field stored that the unit, as it was loaded, lacks? slabs: of each array, enum sq_slab_state of the unit's. */
 bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const uint8_t *const *slabs);
+/* "a.grib2, b.grib2 and 3 more": of the files that the record was made of, those whose names the sources do not have; nothing: none. */
+void sq_plan_files_gone(const struct squall_convert_plan *plan, const struct sq_record_unit *record, struct sq_text *out);
 
 /* inputs.c: the damage that the scan met; the fields that the cube left out. */
 int sq_plan_damage(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
@@ -112,6 +119,8 @@ int sq_plan_overflow(struct squall_convert_plan *plan, struct squall_error *err)
 
 /* memory.c: of tables, coordinates and records, and of what each thread's codecs need. */
 uint64_t sq_plan_table_bytes(const struct squall_convert_plan *plan);
+/* memory.c: of each thread an old chunk, stored and decoded, where any is carried over. */
+uint64_t sq_plan_carry_bytes(const struct squall_convert_plan *plan);
 /* memory.c: how much the plan needs. Whether that is more than the context allows: squall_convert_plan_check. */
 int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
 

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "convert/flags.h"
 #include "store/zarr_writer.h"
+#include "sys/file.h"
 #include "sys/mutex.h"
 #include "sys/queue.h"
 
@@ -17,7 +18,9 @@ enum { WRITER_LIMIT = 4 };
 struct sq_pending {
     struct sq_pending *next;
     struct sq_record_unit *record;
-    size_t open; /* chunks put and not durable yet, and one more until it is sealed */
+    char *staged;    /* the folder that its chunks are written into; NULL: the store */
+    bool is_placing; /* a line may tell of what is staged, so that it stays */
+    size_t open;     /* chunks put and not durable yet, and one more until it is sealed */
 };
 
 struct sq_publisher {
@@ -35,26 +38,31 @@ struct sq_publisher {
 
 static int write_chunk(struct sq_publisher *p, const struct sq_slot *slot, struct squall_error *err)
 {
-    const struct sq_layout_array *a = &p->setting.layout->arrays[slot->array];
+    const struct sq_layout_array *a = &p->setting.store.layout->arrays[slot->array];
+    const char *into = slot->pending->staged ? slot->pending->staged : p->setting.store.store;
     struct sq_record_unit *record = slot->pending->record;
     uint64_t index[SQ_LAYOUT_RANK_MAX];
     sq_layout_chunk_index(a, record->unit, slot->chunk, index);
-    SQ_TRY(sq_store_write_chunk(p->setting.store, a->name, a->rank, index, slot->bytes, slot->size_bytes, err));
+    SQ_TRY(sq_store_write_chunk(into, a->name, a->rank, index, slot->bytes, slot->size_bytes, err));
     uint32_t crc = sq_crc32c(0, slot->bytes, slot->size_bytes);
     record->arrays[slot->array].chunks[slot->chunk] = (struct sq_record_chunk){slot->size_bytes, crc};
     return 0;
 }
 
-static int complete(struct sq_publisher *p, const struct sq_record_unit *record, struct squall_error *err)
+static int complete(struct sq_publisher *p, struct sq_pending *pending, struct squall_error *err)
 {
-    uint64_t first = record->unit * p->setting.layout->init_chunk;
-    SQ_TRY(sq_journal_add_unit(p->setting.journal, record, err));
+    const struct sq_record_unit *record = pending->record;
+    const struct sq_layout *layout = p->setting.store.layout;
+    uint64_t first = record->unit * layout->init_chunk;
+    pending->is_placing = pending->staged != NULL;
+    SQ_TRY(pending->staged ? sq_staged_replace(&p->setting.store, record, err)
+                           : sq_journal_add_unit(p->setting.store.journal, record, err));
     SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc(record->init_count + 1, sizeof *flags);
     if (!flags)
         return sq_error_memory(err, record->init_count * sizeof *flags);
     for (size_t i = 0; i < record->init_count; i++)
-        flags[i] = sq_layout_flag(p->setting.layout->of_arrays, record, i);
-    return sq_flags_set(p->setting.store, p->setting.layout->flag_chunk, first, flags, record->init_count, err);
+        flags[i] = sq_layout_flag(layout->of_arrays, record, i);
+    return sq_flags_set(p->setting.store.store, layout->flag_chunk, first, flags, record->init_count, err);
 }
 
 /* Lock held. */
@@ -73,7 +81,7 @@ static void close_one(struct sq_publisher *p, struct sq_pending *pending)
         return;
     struct squall_error err = SQUALL_ERROR_INIT;
     sq_mutex_unlock(&p->lock);
-    int status = complete(p, pending->record, &err);
+    int status = complete(p, pending, &err);
     sq_mutex_lock(&p->lock);
     if (status)
         keep_failure(p, status, &err);
@@ -113,6 +121,11 @@ static void publisher_free(struct sq_publisher *p)
     sq_free(p->slots);
     while (p->pendings) {
         struct sq_pending *next = p->pendings->next;
+        if (p->pendings->staged && !p->pendings->is_placing) {
+            int stays = sq_tree_remove(p->pendings->staged, NULL); /* then the next run removes it */
+            (void)stays;
+        }
+        sq_free(p->pendings->staged);
         sq_free(p->pendings);
         p->pendings = next;
     }
@@ -122,7 +135,7 @@ static void publisher_free(struct sq_publisher *p)
 
 static int make_slots(struct sq_publisher *p, struct squall_error *err)
 {
-    size_t capacity = p->setting.layout->encoded_limit_bytes;
+    size_t capacity = p->setting.store.layout->encoded_limit_bytes;
     p->slots = sq_alloc_zero(p->setting.slot_count, sizeof *p->slots);
     if (!p->slots)
         return sq_error_memory(err, p->setting.slot_count * sizeof *p->slots);
@@ -194,13 +207,20 @@ void sq_publisher_return(struct sq_publisher *p, struct sq_slot *slot)
     sq_queue_put_first(p->free_slots, &slot->item);
 }
 
-int sq_publisher_begin(struct sq_publisher *p, struct sq_record_unit *record, struct sq_pending **ret, struct squall_error *err)
+int sq_publisher_begin(struct sq_publisher *p, struct sq_record_unit *record, bool replaces, struct sq_pending **ret,
+                       struct squall_error *err)
 {
-    struct sq_pending *pending = sq_alloc(1, sizeof *pending);
+    struct sq_pending *pending = sq_alloc_zero(1, sizeof *pending);
     if (!pending)
         return sq_error_memory(err, sizeof *pending);
+    if (replaces && !(pending->staged = sq_staged_folder(p->setting.store.records_folder, record->unit))) {
+        sq_free(pending);
+        return sq_error_memory(err, sizeof *pending);
+    }
+    pending->record = record;
+    pending->open = 1;
     sq_mutex_lock(&p->lock);
-    *pending = (struct sq_pending){p->pendings, record, 1};
+    pending->next = p->pendings;
     p->pendings = pending;
     sq_mutex_unlock(&p->lock);
     *ret = pending;

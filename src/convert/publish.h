@@ -7,6 +7,7 @@
 
 #include "convert/journal.h"
 #include "convert/layout.h"
+#include "convert/staged.h"
 #include "sys/queue.h"
 
 struct sq_publisher;
@@ -24,10 +25,7 @@ struct sq_slot {
 };
 
 struct sq_publisher_setting {
-    const char *store;
-    const struct sq_layout *layout;
-    struct sq_journal *journal;
-    uint64_t init_count; /* of the store */
+    struct sq_staging store;
     size_t slot_count;
     /* From a publishing thread, one at a time: more bytes are durable; a unit is complete (its record; NULL: not yet). */
     void (*progress)(void *user, uint64_t bytes, const struct sq_record_unit *complete);
@@ -41,9 +39,9 @@ int sq_publisher_slot(struct sq_publisher *p, struct sq_slot **ret, struct squal
 void sq_publisher_return(struct sq_publisher *p, struct sq_slot *slot); /* unused */
 /*
  * Begin a unit. The record is filled but for its chunks, each array with room for all of them; it and what it points at must
- * live until the publisher is finished.
+ * live until the publisher is finished. replaces: a unit that is stored (staged.h).
  */
-int sq_publisher_begin(struct sq_publisher *p, struct sq_record_unit *record, struct sq_pending **ret,
+int sq_publisher_begin(struct sq_publisher *p, struct sq_record_unit *record, bool replaces, struct sq_pending **ret,
                        struct squall_error *err) SQUALL_CHECK;
 /* Take an encoded chunk; the slot is the publisher's again. From any thread. */
 void sq_publisher_put(struct sq_publisher *p, struct sq_pending *pending, size_t array, uint64_t chunk, struct sq_slot *slot,

@@ -105,8 +105,8 @@ static int report_json(const struct sq_run *run, const struct partial *p, bool n
     SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
     if (!v || sq_json_set_string(v, "destination", run->plan->settings.destination) || set_units(run, v) ||
         sq_report_fields(run->plan, v) || set_uint(v, "fields_written", run->totals.fields_written) ||
-        set_uint(v, "bytes_in", run->totals.bytes_in) || set_uint(v, "bytes_out", run->totals.bytes_out) || set_partial(run, p, v) ||
-        set_failed(run, v) || sq_report_inputs(run->plan, v) ||
+        set_uint(v, "fields_carried", run->totals.fields_carried) || set_uint(v, "bytes_in", run->totals.bytes_in) ||
+        set_uint(v, "bytes_out", run->totals.bytes_out) || set_partial(run, p, v) || set_failed(run, v) || sq_report_inputs(run->plan, v) ||
         sq_json_set(v, "warnings", sq_json_new_texts((const char *const *)cube->warnings, cube->warning_count)) ||
         sq_json_set(v, "notes", sq_json_new_texts((const char *const *)cube->notes, cube->note_count)) ||
         sq_json_set(v, "news", sq_json_new_bool(news)))
@@ -162,6 +162,8 @@ static int report_text(const struct sq_run *run, const struct partial *p, char *
         sq_text_add_count(&out, t->units_done, "unit");
         sq_text_add(&out, " written (");
         sq_text_add_count(&out, t->fields_written, sq_report_noun(run->plan));
+        if (t->fields_carried)
+            sq_text_printf(&out, " and %llu carried over", (unsigned long long)t->fields_carried);
         sq_text_printf(&out, ", %s of %s, %s of Zarr)", in, run->plan->cube.of_arrays ? "values" : "GRIB", stored);
     } else {
         sq_text_add(&out, "nothing new");

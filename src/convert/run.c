@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "convert/flags.h"
 #include "convert/lock.h"
+#include "convert/report.h"
 #include "convert/write.h"
 #include <stdlib.h>
 #include <string.h>
@@ -187,7 +188,7 @@ static int count_units(struct sq_run *run, struct squall_error *err)
 static void prefetch_first(const struct squall_convert_plan *plan)
 {
     for (size_t i = 0; i < plan->unit_count; i++)
-        if (sq_is_to_do(&plan->units[i])) {
+        if (sq_is_to_do(&plan->units[i]) && plan->units[i].place_count) {
             sq_unit_prefetch(&plan->setting, &plan->cube.places[plan->units[i].first_place], plan->units[i].place_count);
             return;
         }
@@ -203,18 +204,56 @@ static int open_journal(struct sq_run *run, struct squall_error *err)
     return records->command && !strcmp(records->command, command) ? 0 : sq_journal_begin(run->journal, err);
 }
 
+/* The unit that was to be put into its place is not whole: it is left for the next run. */
+static int leave_unplaced(struct squall_convert_plan *plan, uint64_t number, const char *why, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text name = SQ_TEXT_INIT;
+    sq_report_unit_name(plan, number, &name);
+    sq_plan_say(plan, SQUALL_CONVERT_WARNING, "%s: damaged: %s", sq_text_string(&name), why);
+    for (size_t i = 0; i < plan->unit_count; i++) {
+        struct sq_planned_unit *unit = &plan->units[i];
+        if (unit->unit != number || unit->todo != SQ_TODO_NOTHING)
+            continue;
+        unit->todo = SQ_TODO_KEEP;
+        if (!(unit->why = sq_format("damaged: %s; the same command writes it anew", why)))
+            return sq_error_memory(err, strlen(why));
+    }
+    return 0;
+}
+
+/* Runs that were killed while the chunks of a unit took their places; and what they had not come to. */
+static int go_on_with_staged(struct sq_run *run, struct squall_error *err)
+{
+    struct squall_convert_plan *plan = run->plan;
+    for (size_t i = 0; i < plan->state.records.unit_count; i++) {
+        struct sq_record_unit *record = &plan->state.records.units[i];
+        char *told = NULL;
+        if (!record->is_staged)
+            continue;
+        if (!run->journal)
+            SQ_TRY(open_journal(run, err));
+        const struct sq_staging staging = {plan->target, plan->state.records_folder, &plan->layout, run->journal};
+        SQ_TRY(sq_staged_go_on(&staging, record, &told, err));
+        SQ_CLEANUP_FREE char *why = told;
+        if (why)
+            SQ_TRY(leave_unplaced(plan, record->unit, why, err));
+    }
+    return sq_staged_sweep(plan->state.records_folder, &plan->state.records, err);
+}
+
 static int carry_out(struct sq_run *run, struct locks *locks, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
-    SQ_TRY(count_units(run, err));
     if (!plan->arrays.dataset)
         prefetch_first(plan);
     SQ_TRY(take_locks(plan, locks, err));
     SQ_TRY(check_unchanged(plan, err));
     SQ_TRY(sq_sweep(plan, err));
+    SQ_TRY(go_on_with_staged(run, err));
+    SQ_TRY(count_units(run, err));
     SQ_TRY(sq_plan_prepare(plan, err));
     SQ_TRY(mend_flags(plan, err));
-    if (run->units_to_do > 0 || has_new_input(plan) || has_new_failure(run))
+    if (!run->journal && (run->units_to_do > 0 || has_new_input(plan) || has_new_failure(run)))
         SQ_TRY(open_journal(run, err));
     if (run->units_to_do > 0)
         SQ_TRY(sq_run_units(run, err));

@@ -1,7 +1,7 @@
 /*
  * What there is to do, unit by unit: the sources' fields and files against the store's records. A unit is done again where the
  * sources hold a field or a file that its record does not; a file that is only gone is no reason. And never may a redo turn a
- * stored value into fill.
+ * stored value into fill: what the sources no longer hold is carried over.
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -124,18 +124,17 @@ static bool has_bad(const struct sq_record_unit *record)
 }
 
 /* Why a recorded unit is to be done again; *ret_why NULL: it is not. */
-static int why_again(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit, const struct wanted *w, char **ret_why,
-                     struct squall_error *err)
+static int why_again(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit, const struct wanted *w, bool fits,
+                     char **ret_why, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *missing = NULL;
     const char *file = new_file(plan, unit);
     uint64_t fresh = count_new(unit->record, &plan->layout, w);
-    const bool fits = sq_layout_fits(plan->layout.arrays, plan->layout.array_count, plan->layout.init_chunk, unit->record);
-    if (fits)
+    if (fits && !unit->record->is_staged) /* the run looks for the chunks of one that is, before all else */
         SQ_TRY(missing_chunk(plan, unit->record, &missing, err));
     *ret_why = NULL;
     const bool retry = fits && plan->arrays.chunks_unseen && has_bad(unit->record);
-    if (!unit->record->valid)
+    if (!unit->record->valid && !unit->record->is_staged)
         *ret_why = sq_strdup("an earlier run was interrupted while it replaced the data");
     else if (!fits)
         *ret_why = sq_strdup("its record does not fit the layout");
@@ -152,17 +151,43 @@ static int why_again(const struct squall_convert_plan *plan, const struct sq_pla
     return *ret_why ? 0 : sq_error_memory(err, strlen(plan->target));
 }
 
-/* A file that the record was made of and the sources do not have, under any size and time; NULL: they have them all. */
-static const char *file_gone(const struct squall_convert_plan *plan, const struct sq_record_unit *record)
+static bool is_gone(const struct squall_convert_plan *plan, const char *name)
 {
+    for (size_t i = 0; i < sq_plan_file_count(plan); i++)
+        if (!strcmp(sq_path_name(sq_plan_file_path(plan, (uint32_t)i)), name))
+            return false;
+    return true;
+}
+
+void sq_plan_files_gone(const struct squall_convert_plan *plan, const struct sq_record_unit *record, struct sq_text *out)
+{
+    enum { SHOWN = 3 };
+    size_t gone = 0;
     for (size_t i = 0; i < record->file_count; i++) {
-        bool there = false;
-        for (size_t k = 0; k < sq_plan_file_count(plan) && !there; k++)
-            there = !strcmp(sq_path_name(sq_plan_file_path(plan, (uint32_t)k)), record->files[i].name);
-        if (!there)
-            return record->files[i].name;
+        if (!is_gone(plan, record->files[i].name) || ++gone > SHOWN)
+            continue;
+        sq_text_add(out, gone > 1 ? ", " : "");
+        sq_text_add_visible(out, record->files[i].name);
     }
-    return NULL;
+    if (gone > SHOWN)
+        sq_text_printf(out, " and %zu more", gone - SHOWN);
+}
+
+/* The whole reason, and what becomes of the fields that the sources lack. */
+static int tell_why(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, const char *why, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text gone = SQ_TEXT_INIT;
+    if (unit->carried == 0) {
+        unit->why = sq_strdup(why);
+    } else if (unit->todo == SQ_TODO_REDO) {
+        unit->why = sq_format("%s; %llu of the fields that are stored, which the sources no longer hold, are carried over", why,
+                              (unsigned long long)unit->carried);
+    } else {
+        sq_plan_files_gone(plan, unit->record, &gone);
+        unit->why = sq_format("%s, but the sources no longer hold %llu of the fields that are stored%s%s; left as it is", why,
+                              (unsigned long long)unit->carried, gone.length ? ": give them together with " : "", sq_text_string(&gone));
+    }
+    return unit->why ? 0 : sq_error_memory(err, strlen(why));
 }
 
 /* A recorded unit against what the sources hold. */
@@ -170,18 +195,27 @@ static int weigh(const struct squall_convert_plan *plan, struct sq_planned_unit 
 {
     __attribute__((cleanup(wanted_done))) struct wanted w = {0};
     SQ_CLEANUP_FREE char *why = NULL;
+    const bool fits = sq_layout_fits(plan->layout.arrays, plan->layout.array_count, plan->layout.init_chunk, unit->record);
     SQ_TRY(find_wanted(plan, unit, &w, err));
-    SQ_TRY(why_again(plan, unit, &w, &why, err));
+    SQ_TRY(why_again(plan, unit, &w, fits, &why, err));
     unit->todo = SQ_TODO_NOTHING;
     if (!why)
         return 0;
-    uint64_t lost = count_lost(unit->record, &plan->layout, &w);
-    unit->todo = lost ? SQ_TODO_KEEP : SQ_TODO_REDO;
-    const char *gone = lost ? file_gone(plan, unit->record) : NULL;
-    unit->why = lost ? sq_format("%s, but the sources no longer hold %llu of the fields that are stored%s%s; left as it is", why,
-                                 (unsigned long long)lost, gone ? ": give them together with " : "", gone ? gone : "")
-                     : sq_strdup(why);
-    return unit->why ? 0 : sq_error_memory(err, strlen(why));
+    unit->carries = fits;
+    unit->carried = count_lost(unit->record, &plan->layout, &w);
+    unit->todo = unit->carried && !fits ? SQ_TODO_KEEP : SQ_TODO_REDO;
+    return tell_why(plan, unit, why, err);
+}
+
+struct sq_unit_fields sq_plan_unit_fields(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit,
+                                          struct sq_carry *carry)
+{
+    *carry = (struct sq_carry){plan->target, &plan->layout, unit->record};
+    return (struct sq_unit_fields){
+        .places = plan->cube.places + unit->first_place,
+        .place_count = unit->place_count,
+        .carry = unit->carries ? carry : NULL,
+    };
 }
 
 /* Is one of the unit's files damaged, or has it fields that were ignored? bad_files: of each file. */
@@ -230,29 +264,41 @@ static int decide(const struct squall_convert_plan *plan, const bool *bad_files,
     return unit->why ? 0 : sq_error_memory(err, sizeof *unit);
 }
 
+/* Of the place, or past all units behind the last one. */
 static uint64_t unit_of(const struct squall_convert_plan *plan, size_t place)
 {
-    return plan->cube.places[place].init / plan->layout.init_chunk;
+    return place < plan->cube.place_count ? plan->cube.places[place].init / plan->layout.init_chunk : UINT64_MAX;
+}
+
+/* From *record on, the first unit that is to be mended whether or not the sources hold anything of it; past all units: none. */
+static uint64_t next_to_mend(const struct sq_records *records, size_t *record)
+{
+    while (*record < records->unit_count && (records->units[*record].valid || records->units[*record].is_staged))
+        ++*record;
+    return *record < records->unit_count ? records->units[*record].unit : UINT64_MAX;
 }
 
 int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err)
 {
-    size_t capacity = 0, count = plan->cube.place_count;
+    size_t capacity = 0, record = 0;
     SQ_CLEANUP_FREE bool *bad_files = sq_alloc_zero(sq_plan_file_count(plan) + 1, sizeof *bad_files);
     if (!bad_files)
         return sq_error_memory(err, sq_plan_file_count(plan));
     for (size_t i = 0; i < plan->inputs.count; i++)
         bad_files[plan->inputs.items[i].file] = true;
-    for (size_t first = 0; first < count;) {
-        struct sq_planned_unit unit = {.unit = unit_of(plan, first), .first_place = first};
-        while (first < count && unit_of(plan, first) == unit.unit)
+    for (size_t first = 0;;) {
+        const uint64_t with_fields = unit_of(plan, first), to_mend = next_to_mend(&plan->state.records, &record);
+        struct sq_planned_unit unit = {.unit = with_fields < to_mend ? with_fields : to_mend, .first_place = first};
+        if (unit.unit == UINT64_MAX)
+            return 0;
+        record += to_mend == unit.unit;
+        while (unit_of(plan, first) == unit.unit)
             first++;
         unit.place_count = first - unit.first_place;
         SQ_TRY(SQ_GROW(plan->units, capacity, plan->unit_count + 1, err));
         plan->units[plan->unit_count++] = unit;
         SQ_TRY(decide(plan, bad_files, &plan->units[plan->unit_count - 1], err));
     }
-    return 0;
 }
 
 bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const uint8_t *const *slabs_of)
@@ -263,7 +309,7 @@ bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *
         const uint64_t count = slab_count(layout, i);
         for (size_t k = 0; stored && k < stored->stored.count; k++)
             for (uint64_t s = stored->stored.items[k].first; s <= stored->stored.items[k].last && s < count; s++)
-                if (slabs[s] != SQ_SLAB_STORED)
+                if (!sq_slab_has_values(slabs[s]))
                     return true;
     }
     return false;

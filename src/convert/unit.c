@@ -1,7 +1,7 @@
 /*
  * See unit.h. The fields are taken by (file, offset), whatever their place in the store, so that files are read from front to
- * back and a message with several fields is read once. Chunks come in groups (a *group*: the chunks that cut the same slabs, side
- * by side along y and x); a group has a place in memory if a field touches it, and its slabs without a field are filled afterwards.
+ * back and a message with several fields is read once. A group of chunks (slabs.h) has a place in memory if a field touches it; its slabs
+ * without a field are filled afterwards.
  */
 #include "convert/unit.h"
 #include "base/checked.h"
@@ -22,7 +22,7 @@ struct unit_array {
     size_t slab_count;
     uint64_t *groups; /* where in the unit's pages each begins, or ABSENT */
     uint64_t group_count, chunks_per_group;
-    size_t cell_bytes; /* a slab's piece of a chunk */
+    size_t cell_bytes;
 };
 
 /* Places of one message, next to each other in `order`. */
@@ -32,7 +32,6 @@ struct message {
 
 struct sq_unit {
     struct sq_unit_setting setting;
-    uint64_t number;
     uint8_t *pages;
     size_t pages_bytes;
     struct unit_array *arrays;
@@ -53,15 +52,11 @@ struct sq_unit {
 static int make_array(const struct sq_layout *layout, size_t index, struct unit_array *u, struct squall_error *err)
 {
     const struct sq_layout_array *a = &layout->arrays[index];
-    unsigned middle = a->rank - a->slab_rank;
+    const struct sq_slab_groups groups = sq_slab_groups(a);
     u->slab_count = a->slabs_per_init * layout->init_chunk;
-    u->chunks_per_group = 1;
-    u->cell_bytes = a->element_bytes;
-    for (unsigned d = middle; d < a->rank; d++) {
-        u->chunks_per_group *= a->grid[d];
-        u->cell_bytes *= a->chunks[d];
-    }
-    u->group_count = u->chunks_per_group ? a->chunks_per_unit / u->chunks_per_group : 0;
+    u->chunks_per_group = groups.chunks_per_group;
+    u->cell_bytes = groups.cell_bytes;
+    u->group_count = groups.count;
     u->slabs = sq_alloc(u->slab_count + 1, sizeof *u->slabs);
     u->groups = sq_alloc(u->group_count + 1, sizeof *u->groups);
     return u->slabs && u->groups ? 0 : sq_error_memory(err, u->slab_count + u->group_count * sizeof *u->groups);
@@ -161,39 +156,37 @@ static int find_messages(struct sq_unit *unit, size_t place_count, struct squall
 
 /* ---- which chunks, and where they lie -------------------------------------------------------------------------------------------- */
 
-/* The group that the place's slab is in, and its cell in each of the group's chunks. */
-static uint64_t group_of(const struct sq_layout_array *a, uint64_t within_unit, uint64_t slab, uint64_t *ret_cell)
+/* The slab's group is wanted: has it a place yet? */
+static void want_group(struct sq_unit *unit, size_t array, uint64_t within_unit, uint64_t slab, uint64_t *bytes, uint64_t *chunk_count)
 {
-    uint64_t group = 0, cell = 0, group_step = 1, cell_step = 1, rest = slab;
-    for (unsigned d = a->rank - a->slab_rank; d-- > 1;) {
-        uint64_t index = rest % a->shape[d];
-        rest /= a->shape[d];
-        group += index / a->chunks[d] * group_step;
-        cell += index % a->chunks[d] * cell_step;
-        group_step *= a->grid[d];
-        cell_step *= a->chunks[d];
-    }
-    *ret_cell = cell + within_unit * cell_step;
-    return group;
+    const struct sq_layout_array *a = &unit->setting.layout->arrays[array];
+    struct unit_array *u = &unit->arrays[array];
+    uint64_t cell, *group = &u->groups[sq_slab_group(a, within_unit, slab, &cell)];
+    if (*group != ABSENT)
+        return;
+    *group = *bytes;
+    *bytes += u->chunks_per_group * a->chunk_bytes;
+    *chunk_count += u->chunks_per_group;
 }
 
-uint64_t sq_unit_measure(struct sq_unit *unit, const struct sq_cube_place *places, size_t place_count, uint64_t *ret_chunk_count)
+uint64_t sq_unit_measure(struct sq_unit *unit, const struct sq_unit_fields *fields, uint64_t *ret_chunk_count)
 {
     const struct sq_layout *layout = unit->setting.layout;
-    uint64_t bytes = 0, cell;
+    uint64_t bytes = 0;
     *ret_chunk_count = 0;
     for (size_t i = 0; i < layout->array_count; i++)
         for (uint64_t g = 0; g < unit->arrays[i].group_count; g++)
             unit->arrays[i].groups[g] = ABSENT;
-    for (size_t i = 0; i < place_count; i++) {
-        const struct sq_layout_array *a = &layout->arrays[places[i].variable];
-        struct unit_array *u = &unit->arrays[places[i].variable];
-        uint64_t *group = &u->groups[group_of(a, places[i].init % layout->init_chunk, places[i].slab, &cell)];
-        if (*group != ABSENT)
-            continue;
-        *group = bytes;
-        bytes += u->chunks_per_group * a->chunk_bytes;
-        *ret_chunk_count += u->chunks_per_group;
+    for (size_t i = 0; i < fields->place_count; i++) {
+        const struct sq_cube_place *p = &fields->places[i];
+        want_group(unit, p->variable, p->init % layout->init_chunk, p->slab, &bytes, ret_chunk_count);
+    }
+    for (size_t i = 0; i < layout->array_count && fields->carry; i++) {
+        const struct sq_ranges *stored = sq_carry_stored(fields->carry, i);
+        const uint64_t per_init = layout->arrays[i].slabs_per_init;
+        for (size_t k = 0; k < stored->count; k++)
+            for (uint64_t slab = stored->items[k].first; slab <= stored->items[k].last; slab++)
+                want_group(unit, i, slab / per_init, slab % per_init, &bytes, ret_chunk_count);
     }
     return bytes;
 }
@@ -216,7 +209,7 @@ static uint8_t *plane_of(const struct sq_unit *unit, const struct sq_cube_place 
     const struct sq_layout_array *a = &unit->setting.layout->arrays[place->variable];
     const struct unit_array *u = &unit->arrays[place->variable];
     uint64_t within_unit = place->init % unit->setting.layout->init_chunk, cell;
-    uint64_t group = group_of(a, within_unit, place->slab, &cell);
+    uint64_t group = sq_slab_group(a, within_unit, place->slab, &cell);
     *ret_slab = within_unit * a->slabs_per_init + place->slab;
     return unit->pages + u->groups[group] + cell * u->cell_bytes;
 }
@@ -263,29 +256,96 @@ static int decode_message(void *user, size_t index, unsigned worker, struct squa
     return 0;
 }
 
-/* ---- fill what no field fills ---------------------------------------------------------------------------------------------------- */
+/* ---- carry over what the sources do not have -------------------------------------------------------------------------------------- */
 
-struct group {
+struct carried_chunk {
     size_t array;
-    uint64_t group;
+    uint64_t chunk;
 };
 
-/* The slab of a cell of the group's chunks; false where the cell lies beyond the array's edge. */
-static bool slab_of_cell(const struct sq_layout_array *a, uint64_t group, uint64_t cell, size_t *ret_slab)
+struct carrying {
+    struct sq_unit *unit;
+    const struct sq_carry *carry;
+    struct carried_chunk *chunks;
+    size_t chunk_count, chunk_capacity;
+    struct sq_codec_scratch **scratch; /* of each worker, as all below */
+    void **old;
+};
+
+static void carrying_done(struct carrying *c)
 {
-    uint64_t slab = 0, slab_step = 1;
-    for (unsigned d = a->rank - a->slab_rank; d-- > 1;) {
-        uint64_t index = group % a->grid[d] * a->chunks[d] + cell % a->chunks[d];
-        group /= a->grid[d];
-        cell /= a->chunks[d];
-        if (index >= a->shape[d])
-            return false;
-        slab += index * slab_step;
-        slab_step *= a->shape[d];
+    for (unsigned i = 0; i < c->unit->worker_count; i++) {
+        if (c->scratch)
+            sq_codec_scratch_free(c->scratch[i]);
+        if (c->old)
+            sq_free(c->old[i]);
     }
-    *ret_slab = cell * a->slabs_per_init + slab; /* what is left of cell counts init times */
-    return true;
+    sq_free(c->scratch);
+    sq_free(c->old);
+    sq_free(c->chunks);
 }
+
+/* Slabs that are stored and that no field fills; the chunks that they lie in. */
+static int find_carried(struct carrying *c, size_t array, struct squall_error *err)
+{
+    const struct sq_layout_array *a = &c->unit->setting.layout->arrays[array];
+    struct unit_array *u = &c->unit->arrays[array];
+    const struct sq_ranges *stored = sq_carry_stored(c->carry, array);
+    SQ_CLEANUP_FREE bool *wanted = sq_alloc_zero(u->group_count + 1, sizeof *wanted);
+    uint64_t cell;
+    if (!wanted)
+        return sq_error_memory(err, u->group_count);
+    for (size_t k = 0; k < stored->count; k++) {
+        for (uint64_t slab = stored->items[k].first; slab <= stored->items[k].last; slab++) {
+            u->slabs[slab] = sq_slab_carry(u->slabs[slab]);
+            if (sq_slab_is_old(u->slabs[slab]))
+                wanted[sq_slab_group(a, slab / a->slabs_per_init, slab % a->slabs_per_init, &cell)] = true;
+        }
+    }
+    for (uint64_t chunk = 0; chunk < u->group_count * u->chunks_per_group; chunk++) {
+        if (!wanted[chunk / u->chunks_per_group])
+            continue;
+        SQ_TRY(SQ_GROW(c->chunks, c->chunk_capacity, c->chunk_count + 1, err));
+        c->chunks[c->chunk_count++] = (struct carried_chunk){array, chunk};
+    }
+    return 0;
+}
+
+static int carry_chunk(void *user, size_t index, unsigned worker, struct squall_error *err)
+{
+    struct carrying *c = user;
+    const struct carried_chunk *which = &c->chunks[index];
+    const struct sq_layout_array *a = &c->unit->setting.layout->arrays[which->array];
+    const struct unit_array *u = &c->unit->arrays[which->array];
+    const uint64_t group = which->chunk / u->chunks_per_group;
+    uint8_t *to = c->unit->pages + u->groups[group] + which->chunk % u->chunks_per_group * a->chunk_bytes;
+    const uint8_t *old = c->old[worker];
+    size_t slab;
+    if (sq_cancelled(c->unit->setting.ctx))
+        return sq_error(err, SQUALL_ECANCELLED, "stopped");
+    SQ_TRY(sq_carry_chunk(c->carry, which->array, which->chunk, c->scratch[worker], c->old[worker], err));
+    for (uint64_t at = 0, cell = 0; at < a->chunk_bytes; at += u->cell_bytes, cell++)
+        if (sq_slab_of_cell(a, group, cell, &slab) && sq_slab_is_old(u->slabs[slab]))
+            memcpy(to + at, old + at, u->cell_bytes);
+    return 0;
+}
+
+static int carry_over(struct sq_unit *unit, const struct sq_carry *carry, struct squall_error *err)
+{
+    __attribute__((cleanup(carrying_done))) struct carrying c = {.unit = unit, .carry = carry};
+    for (size_t i = 0; i < unit->setting.layout->array_count; i++)
+        SQ_TRY(find_carried(&c, i, err));
+    c.scratch = sq_alloc_zero(unit->worker_count, sizeof(void *));
+    c.old = sq_alloc_zero(unit->worker_count, sizeof *c.old);
+    if (!c.scratch || !c.old)
+        return sq_error_memory(err, unit->worker_count * sizeof(void *));
+    for (unsigned i = 0; i < unit->worker_count && c.chunk_count; i++)
+        if (!(c.scratch[i] = sq_codec_scratch_new()) || !(c.old[i] = sq_alloc(unit->setting.layout->chunk_limit_bytes, 1)))
+            return sq_error_memory(err, unit->setting.layout->chunk_limit_bytes);
+    return sq_parallel(unit->worker_count, c.chunk_count, carry_chunk, &c, err);
+}
+
+/* ---- fill what no field fills ---------------------------------------------------------------------------------------------------- */
 
 static void fill_nan(const struct sq_layout_array *a, void *dst, size_t bytes)
 {
@@ -306,11 +366,11 @@ static void fill_group(struct sq_unit *unit, size_t array, uint64_t group)
     bool stored = false;
     size_t slab;
     for (uint64_t cell = 0; cell < cells && !stored; cell++)
-        stored = slab_of_cell(a, group, cell, &slab) && u->slabs[slab] == SQ_SLAB_STORED;
+        stored = sq_slab_of_cell(a, group, cell, &slab) && sq_slab_has_values(u->slabs[slab]);
     if (!stored)
         u->groups[group] = ABSENT;
     for (uint64_t cell = 0; cell < cells && stored; cell++) {
-        if (slab_of_cell(a, group, cell, &slab) && u->slabs[slab] == SQ_SLAB_STORED)
+        if (sq_slab_of_cell(a, group, cell, &slab) && sq_slab_has_values(u->slabs[slab]))
             continue;
         for (uint64_t k = 0; k < u->chunks_per_group; k++)
             fill_nan(a, chunks + k * a->chunk_bytes + cell * u->cell_bytes, u->cell_bytes);
@@ -348,28 +408,24 @@ static int leave_files(struct sq_unit *unit, int status, struct squall_error *er
     return status;
 }
 
-int sq_unit_load(struct sq_unit *unit, uint64_t number, const struct sq_cube_place *places, size_t place_count, struct squall_error *err)
+int sq_unit_load(struct sq_unit *unit, const struct sq_unit_fields *fields, struct squall_error *err)
 {
     const struct sq_unit_setting *s = &unit->setting;
     uint64_t chunk_count;
-    unit->number = number;
     forget_bad(unit);
     for (size_t i = 0; i < s->layout->array_count; i++)
         memset(unit->arrays[i].slabs, SQ_SLAB_EMPTY, unit->arrays[i].slab_count);
-    SQ_TRY(SQ_GROW(unit->order, unit->order_capacity, place_count, err));
-    put_in_order(s->index, places, place_count, unit->order);
-    SQ_TRY(find_messages(unit, place_count, err));
-    SQ_TRY(sq_unit_reserve(unit, sq_unit_measure(unit, places, place_count, &chunk_count), err));
+    SQ_TRY(SQ_GROW(unit->order, unit->order_capacity, fields->place_count + 1, err));
+    put_in_order(s->index, fields->places, fields->place_count, unit->order);
+    SQ_TRY(find_messages(unit, fields->place_count, err));
+    SQ_TRY(sq_unit_reserve(unit, sq_unit_measure(unit, fields, &chunk_count), err));
     int status = sq_parallel(unit->worker_count, unit->message_count, decode_message, unit, err);
     SQ_TRY(leave_files(unit, status, err));
     if (unit->bad_count)
         qsort(unit->bad, unit->bad_count, sizeof *unit->bad, by_place);
+    if (fields->carry)
+        SQ_TRY(carry_over(unit, fields->carry, err));
     return sq_parallel(unit->worker_count, s->layout->array_count, fill_groups, unit, err);
-}
-
-uint64_t sq_unit_number(const struct sq_unit *unit)
-{
-    return unit->number;
 }
 
 const void *sq_unit_chunk(const struct sq_unit *unit, size_t array, uint64_t chunk)

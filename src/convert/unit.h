@@ -5,7 +5,8 @@
 #ifndef SQ_CONVERT_UNIT_H
 #define SQ_CONVERT_UNIT_H
 
-#include "convert/layout.h"
+#include "convert/carry.h"
+#include "convert/slabs.h"
 #include "engine/context.h"
 
 /* What all units of a run share. */
@@ -17,8 +18,6 @@ struct sq_unit_setting {
     enum sq_overflow overflow;
     unsigned coarsen_y, coarsen_x;
 };
-
-enum sq_slab_state { SQ_SLAB_EMPTY, SQ_SLAB_STORED, SQ_SLAB_BAD /* its field could not be decoded */ };
 
 /* A field that could not be decoded. */
 struct sq_unit_bad {
@@ -32,21 +31,26 @@ struct sq_unit;
 int sq_unit_new(const struct sq_unit_setting *setting, struct sq_unit **ret, struct squall_error *err) SQUALL_CHECK;
 void sq_unit_free(struct sq_unit *unit);
 
-/* Bytes in memory of the chunks that the places' fields touch, and how many those are. What the unit held is gone. */
-uint64_t sq_unit_measure(struct sq_unit *unit, const struct sq_cube_place *places, size_t place_count, uint64_t *ret_chunk_count);
+/* The fields of a unit: `places` are all of the unit, and of no other; the rest is carried over. */
+struct sq_unit_fields {
+    const struct sq_cube_place *places;
+    size_t place_count;
+    const struct sq_carry *carry; /* NULL: nothing is */
+};
+
+/* Bytes in memory of the chunks that the fields touch, and how many those are. What the unit held is gone. */
+uint64_t sq_unit_measure(struct sq_unit *unit, const struct sq_unit_fields *fields, uint64_t *ret_chunk_count);
 /* Make the buffers for the largest unit at once; without it they grow as units are loaded. */
 int sq_unit_reserve(struct sq_unit *unit, uint64_t chunk_bytes, struct squall_error *err) SQUALL_CHECK;
 
 /*
- * Decode the unit's fields; what the unit held before is gone. `places` are all of the unit, and of no other.
- * A field whose bytes are damaged costs only itself (SQ_SLAB_BAD). Errors end the unit: SQUALL_EIO (a file cannot be read, or
- * is another one than was scanned), SQUALL_ERANGE (a value does not fit its array's type: variable, file, value),
+ * Decode the unit's fields; what the unit held before is gone. A field whose bytes are damaged costs only itself (SQ_SLAB_BAD, or what is
+ * stored is carried over). Errors end the unit: SQUALL_EIO (a file cannot be read, or is another one than was scanned), SQUALL_ERANGE (a
+ * value does not fit its array's type: variable, file, value), SQUALL_ENOTFOUND and SQUALL_ECORRUPT (a chunk that is to be carried over),
  * SQUALL_ECANCELLED.
  */
-int sq_unit_load(struct sq_unit *unit, uint64_t number, const struct sq_cube_place *places, size_t place_count,
-                 struct squall_error *err) SQUALL_CHECK;
+int sq_unit_load(struct sq_unit *unit, const struct sq_unit_fields *fields, struct squall_error *err) SQUALL_CHECK;
 
-uint64_t sq_unit_number(const struct sq_unit *unit);
 /* The chunk's bytes in memory (chunk: in C order over the grid behind init_time); NULL: no field touches it, it is not stored. */
 const void *sq_unit_chunk(const struct sq_unit *unit, size_t array, uint64_t chunk);
 /* enum sq_slab_state of each slab, (init within the unit) × slabs_per_init + slab. */

@@ -1,6 +1,5 @@
 /*
- * See write.h. The threads decode a unit, then encode it; publishing happens beside them. A unit that was recorded before is
- * loaded whole before anything of it is touched: only then is it known that the redo loses nothing.
+ * See write.h. The threads decode a unit, then encode it; publishing happens beside them.
  */
 #include "convert/write.h"
 #include "base/error_internal.h"
@@ -27,13 +26,18 @@ static int keep_ranges(struct sq_arena *arena, struct sq_ranges *set, struct squ
     return 0;
 }
 
-static int ranges_of_state(const uint8_t *slabs, uint64_t count, enum sq_slab_state state, struct sq_arena *arena, struct sq_ranges *ret,
-                           struct squall_error *err)
+static bool is_bad(uint8_t state)
+{
+    return state == SQ_SLAB_BAD || state == SQ_SLAB_KEPT;
+}
+
+static int ranges_where(const uint8_t *slabs, uint64_t count, bool (*is)(uint8_t state), struct sq_arena *arena, struct sq_ranges *ret,
+                        struct squall_error *err)
 {
     struct sq_ranges set = {0};
     int status = 0;
     for (uint64_t s = 0; s < count && !status; s++)
-        if (slabs[s] == state)
+        if (is(slabs[s]))
             status = sq_ranges_add(&set, s, err);
     if (!status)
         status = keep_ranges(arena, &set, err);
@@ -63,19 +67,41 @@ static int make_record_arrays(struct sq_run *run, struct sq_record_unit *record,
     return 0;
 }
 
-int sq_run_record_slabs(struct sq_run *run, struct sq_record_unit *record, const uint8_t *const *slabs_of, struct squall_error *err)
+/* Files whose fields were carried over are known again, too; of one that was replaced, the new one. */
+static void keep_files(struct sq_record_unit *record, const struct sq_record_unit *old)
+{
+    const size_t count = record->file_count;
+    for (size_t i = 0; i < old->file_count; i++) {
+        bool replaced = false;
+        for (size_t k = 0; k < count && !replaced; k++)
+            replaced = !strcmp(record->files[k].name, old->files[i].name);
+        if (!replaced)
+            record->files[record->file_count++] = old->files[i];
+    }
+}
+
+int sq_run_record_slabs(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_record_unit *record,
+                        const uint8_t *const *slabs_of, struct squall_error *err)
 {
     const struct sq_layout *layout = &run->plan->layout;
+    uint64_t stored = 0, carried = 0;
     for (size_t i = 0; i < layout->array_count; i++) {
         const struct sq_layout_array *a = &layout->arrays[i];
         struct sq_record_array *r = &record->arrays[i];
         const uint8_t *slabs = slabs_of[i];
         uint64_t count = a->slabs_per_init * layout->init_chunk;
-        SQ_TRY(ranges_of_state(slabs, count, SQ_SLAB_STORED, run->arena, &r->stored, err));
-        SQ_TRY(ranges_of_state(slabs, count, SQ_SLAB_BAD, run->arena, &r->bad, err));
-        for (uint64_t s = 0; s < count; s++)
-            record->field_counts[s / a->slabs_per_init] += slabs[s] == SQ_SLAB_STORED;
+        SQ_TRY(ranges_where(slabs, count, sq_slab_has_values, run->arena, &r->stored, err));
+        SQ_TRY(ranges_where(slabs, count, is_bad, run->arena, &r->bad, err));
+        for (uint64_t s = 0; s < count; s++) {
+            record->field_counts[s / a->slabs_per_init] += sq_slab_has_values(slabs[s]);
+            stored += slabs[s] == SQ_SLAB_STORED;
+            carried += sq_slab_is_old(slabs[s]);
+        }
     }
+    run->totals.fields_written += stored;
+    run->totals.fields_carried += carried;
+    if (carried)
+        keep_files(record, planned->record);
     return 0;
 }
 
@@ -99,7 +125,8 @@ static int record_files(struct sq_run *run, const struct sq_planned_unit *planne
     for (size_t i = 0; i < count; i++)
         if (i == 0 || files[i] != files[i - 1])
             files[distinct++] = files[i];
-    if (!(record->files = sq_arena_alloc(run->arena, (distinct + 1) * sizeof *record->files)))
+    const size_t old = planned->record ? planned->record->file_count : 0; /* room for those that are kept */
+    if (!(record->files = sq_arena_alloc(run->arena, (distinct + old + 1) * sizeof *record->files)))
         return sq_error_memory(err, distinct * sizeof *record->files);
     for (size_t i = 0; i < distinct; i++)
         record->files[record->file_count++] = sq_plan_record_file(plan, files[i]);
@@ -131,6 +158,7 @@ struct chunk {
 
 struct encoding {
     struct sq_run *run;
+    const struct sq_planned_unit *planned;
     struct sq_pending *pending;
     struct chunk *chunks;
     size_t count;
@@ -158,12 +186,13 @@ static int encode(void *user, size_t index, unsigned worker, struct squall_error
     return 0;
 }
 
-int sq_run_remove_chunk(const struct sq_run *run, const struct sq_layout_array *a, uint64_t unit, uint64_t chunk, struct squall_error *err)
+int sq_run_remove_chunk(const struct sq_run *run, const struct sq_planned_unit *planned, const struct sq_layout_array *a, uint64_t chunk,
+                        struct squall_error *err)
 {
     uint64_t index[SQ_LAYOUT_RANK_MAX];
-    if (!run->plan->state.exists)
+    if (!run->plan->state.exists || planned->record)
         return 0;
-    sq_layout_chunk_index(a, unit, chunk, index);
+    sq_layout_chunk_index(a, planned->unit, chunk, index);
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(run->plan->target, a->name, a->rank, index);
     return path ? sq_file_remove(path, err) : sq_error_memory(err, strlen(a->name));
 }
@@ -175,7 +204,7 @@ static int list_chunks(struct encoding *e, struct squall_error *err)
     for (size_t i = 0; i < layout->array_count; i++) {
         for (uint64_t k = 0; k < layout->arrays[i].chunks_per_unit; k++) {
             if (!sq_unit_chunk(e->run->unit, i, k)) {
-                SQ_TRY(sq_run_remove_chunk(e->run, &layout->arrays[i], sq_unit_number(e->run->unit), k, err));
+                SQ_TRY(sq_run_remove_chunk(e->run, e->planned, &layout->arrays[i], k, err));
                 continue;
             }
             SQ_TRY(SQ_GROW(e->chunks, capacity, e->count + 1, err));
@@ -185,9 +214,9 @@ static int list_chunks(struct encoding *e, struct squall_error *err)
     return 0;
 }
 
-static int encode_unit(struct sq_run *run, struct sq_pending *pending, struct squall_error *err)
+static int encode_unit(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_pending *pending, struct squall_error *err)
 {
-    struct encoding e = {.run = run, .pending = pending};
+    struct encoding e = {.run = run, .planned = planned, .pending = pending};
     unsigned threads = run->plan->ctx->threads;
     int status = list_chunks(&e, err);
     e.threads = run->plan->spread_chunks ? 1 : threads;
@@ -226,14 +255,23 @@ static int note_bad_fields(struct sq_run *run, struct squall_error *err)
     return 0;
 }
 
-int sq_run_withdraw(struct sq_run *run, const struct sq_planned_unit *planned, struct squall_error *err)
+int sq_run_leave_damaged(struct sq_run *run, size_t which, const char *what, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text gone = SQ_TEXT_INIT;
+    sq_plan_files_gone(run->plan, run->plan->units[which].record, &gone);
+    SQ_CLEANUP_FREE char *why =
+        sq_format("damaged: %s; so what the sources no longer hold cannot be carried over, and the unit is left as it is%s%s", what,
+                  gone.length ? ": to write it anew, give also " : "", sq_text_string(&gone));
+    return why ? sq_run_leave(run, which, why, err) : sq_error_memory(err, gone.length);
+}
+
+int sq_run_withdraw(const struct sq_run *run, const struct sq_planned_unit *planned, struct squall_error *err)
 {
     const struct squall_convert_plan *plan = run->plan;
-    if (!plan->state.exists)
+    if (!plan->state.exists || planned->record)
         return 0;
-    SQ_TRY(sq_flags_clear(plan->target, plan->layout.flag_chunk, planned->unit * plan->layout.init_chunk, (size_t)plan->layout.init_chunk,
-                          err));
-    return planned->record && planned->record->valid ? sq_journal_add_invalid(run->journal, planned->unit, err) : 0;
+    return sq_flags_clear(plan->target, plan->layout.flag_chunk, planned->unit * plan->layout.init_chunk, (size_t)plan->layout.init_chunk,
+                          err);
 }
 
 static int publish_unit(struct sq_run *run, size_t which, struct squall_error *err)
@@ -242,14 +280,12 @@ static int publish_unit(struct sq_run *run, size_t which, struct squall_error *e
     struct sq_record_unit *record = NULL;
     struct sq_pending *pending;
     SQ_TRY(sq_run_record(run, planned, &record, err));
-    SQ_TRY(sq_run_record_slabs(run, record, run->slabs, err));
+    SQ_TRY(sq_run_record_slabs(run, planned, record, run->slabs, err));
     SQ_TRY(sq_run_withdraw(run, planned, err));
-    SQ_TRY(sq_publisher_begin(run->publisher, record, &pending, err));
-    SQ_TRY(encode_unit(run, pending, err));
+    SQ_TRY(sq_publisher_begin(run->publisher, record, planned->record != NULL, &pending, err));
+    SQ_TRY(encode_unit(run, planned, pending, err));
     sq_publisher_seal(run->publisher, pending);
     run->records[which] = record;
-    for (size_t i = 0; i < record->init_count; i++)
-        run->totals.fields_written += record->field_counts[i];
     return 0;
 }
 
@@ -259,9 +295,13 @@ static int write_unit(struct sq_run *run, size_t which, struct squall_error *err
     const struct sq_planned_unit *planned = &plan->units[which];
     struct squall_error failure = SQUALL_ERROR_INIT;
     const struct sq_unit_bad *bad;
-    int status = sq_unit_load(run->unit, planned->unit, &plan->cube.places[planned->first_place], planned->place_count, &failure);
+    struct sq_carry carry;
+    const struct sq_unit_fields fields = sq_plan_unit_fields(plan, planned, &carry);
+    int status = sq_unit_load(run->unit, &fields, &failure);
     if (status == SQUALL_EIO)
         return sq_run_leave(run, which, failure.message, err);
+    if (fields.carry && (status == SQUALL_ECORRUPT || status == SQUALL_ENOTFOUND))
+        return sq_run_leave_damaged(run, which, failure.message, err);
     if (status) {
         if (err)
             *err = failure;
@@ -275,8 +315,6 @@ static int write_unit(struct sq_run *run, size_t which, struct squall_error *err
     SQ_TRY(note_bad_fields(run, err));
     if (plan->settings.strict && sq_unit_bad(run->unit, &bad))
         return sq_run_leave(run, which, "has a field that cannot be decoded; left out (--strict)", err);
-    if (planned->record && sq_plan_loses(planned->record, &plan->layout, run->slabs))
-        return sq_run_leave(run, which, "a field that is stored can no longer be decoded; left as it is", err);
     return publish_unit(run, which, err);
 }
 
@@ -299,9 +337,7 @@ static int start(struct sq_run *run, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
     const struct sq_publisher_setting setting = {
-        .store = plan->target,
-        .layout = &plan->layout,
-        .journal = run->journal,
+        .store = {plan->target, plan->state.records_folder, &plan->layout, run->journal},
         .slot_count = plan->slot_count,
         .progress = progress,
         .user = run,
@@ -330,7 +366,7 @@ static int write_all(struct sq_run *run, struct squall_error *err)
             continue;
         for (next = i + 1; next < plan->unit_count && !sq_is_to_do(&plan->units[next]); next++)
             continue;
-        if (next < plan->unit_count)
+        if (next < plan->unit_count && plan->units[next].place_count)
             sq_unit_prefetch(&plan->setting, &plan->cube.places[plan->units[next].first_place], plan->units[next].place_count);
         SQ_TRY(write_unit(run, i, err));
     }

@@ -7,7 +7,7 @@
 
 struct sq_run_totals {
     uint64_t units_done, units_skipped, units_failed;
-    uint64_t fields_written;
+    uint64_t fields_written, fields_carried;
     uint64_t bytes_in, bytes_out;
 };
 
@@ -34,13 +34,15 @@ int sq_run_array_units(struct sq_run *run, struct squall_error *err) SQUALL_CHEC
 /* Parts of writing a unit, whatever it is made of. A record, its slabs still unknown; then the slabs, of each array. */
 int sq_run_record(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_record_unit **ret,
                   struct squall_error *err) SQUALL_CHECK;
-int sq_run_record_slabs(struct sq_run *run, struct sq_record_unit *record, const uint8_t *const *slabs_of,
+int sq_run_record_slabs(struct sq_run *run, const struct sq_planned_unit *planned, struct sq_record_unit *record,
+                        const uint8_t *const *slabs_of, struct squall_error *err) SQUALL_CHECK;
+/* What readers see of the unit goes before its chunks are written; of one that is stored, later (staged.h). */
+int sq_run_withdraw(const struct sq_run *run, const struct sq_planned_unit *planned, struct squall_error *err) SQUALL_CHECK;
+/* A chunk that nothing touches is not stored; a killed run may have left one there. Of a unit that is stored it goes later. */
+int sq_run_remove_chunk(const struct sq_run *run, const struct sq_planned_unit *planned, const struct sq_layout_array *a, uint64_t chunk,
                         struct squall_error *err) SQUALL_CHECK;
-/* What readers see of the unit goes before its chunks change. */
-int sq_run_withdraw(struct sq_run *run, const struct sq_planned_unit *planned, struct squall_error *err) SQUALL_CHECK;
-/* A chunk that nothing of the sources touches is not stored; a killed run may have left one there. */
-int sq_run_remove_chunk(const struct sq_run *run, const struct sq_layout_array *a, uint64_t unit, uint64_t chunk,
-                        struct squall_error *err) SQUALL_CHECK;
+/* An old chunk cannot be carried over: the unit is left. */
+int sq_run_leave_damaged(struct sq_run *run, size_t which, const char *what, struct squall_error *err) SQUALL_CHECK;
 /* The unit is not written; the run goes on. which: of the plan's */
 int sq_run_leave(struct sq_run *run, size_t which, const char *why, struct squall_error *err) SQUALL_CHECK;
 

@@ -315,28 +315,6 @@ def test_a_changed_file_is_converted_again(squall, tmp_path, store):
     check_values(opened(store), sorted(source.iterdir()))
 
 
-def test_a_redo_that_would_lose_a_stored_field_is_left_and_named(squall, tmp_path, store):
-    source = tmp_path / "in"
-    for n in range(3):
-        archive.write(archive.path_of(source, n, "a"), archive.run(n, ("t", "r")))
-    squall("convert", source, store)
-    before = files(store)
-    archive.path_of(source, 1, "a").unlink()
-    archive.write(archive.path_of(source, 1, "b"), archive.run(1, ("t",)))
-    done = squall("convert", source, store, "--json", "--quiet", check=False)
-    assert done.code == 3
-    report = json.loads(done.out)
-    assert report["units"] == {"done": 0, "skipped": 2, "failed": 1}
-    assert "no longer hold 3 of the fields" in report["failed"][0]["why"]
-    assert report["failed"][0]["unit"] == "run 2024-02-28T06:00"
-    assert files(store) == before
-    assert "left: run 2024-02-28T06:00: " in squall("status", store).out
-    assert "no longer hold 3" in json.loads(squall("status", store, "--json").out)["runs"][1]["left"]
-    archive.write(archive.path_of(source, 1, "a"), archive.run(1, ("t", "r")))  # it comes back
-    squall("convert", source, store)
-    assert "left" not in squall("status", store).out
-
-
 def test_another_layout_is_refused_and_the_setting_named(squall, small, store):
     squall("convert", small, store)
     before = files(store, records=True)

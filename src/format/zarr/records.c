@@ -13,7 +13,7 @@
 
 static const size_t JOURNAL_LIMIT_BYTES = (size_t)1 << 30;
 
-/* One line about a unit: what was written, that it is being redone, or (why is set) that it was left. */
+/* One line about a unit: what was written or (is_staged) is about to be, that it no longer holds, or (why is set) that it was left. */
 struct entry {
     size_t order;
     bool invalidates;
@@ -145,13 +145,16 @@ static int take_unit(struct replay *r, const struct sq_json *v, struct squall_er
 {
     const char *why = sq_json_string(sq_json_get(v, "why"));
     struct entry e = {.order = r->entry_count, .invalidates = sq_json_get(v, "invalid") != NULL};
-    const char *key = e.invalidates ? "invalid" : why ? "left" : "unit";
+    const bool is_staged = sq_json_get(v, "staged") != NULL;
+    const char *key = e.invalidates ? "invalid" : why ? "left" : is_staged ? "staged" : "unit";
     if (!sq_json_uint(sq_json_get(v, key), &e.unit.unit))
         return malformed(err, key);
     if (why && !(e.why = sq_arena_strdup(r->arena, why)))
         return sq_error_memory(err, strlen(why));
     if (!e.invalidates && !why)
         SQ_TRY(read_unit(r->arena, v, &e.unit, err));
+    e.unit.is_staged = is_staged;
+    e.unit.valid = e.unit.valid && !is_staged;
     SQ_TRY(SQ_GROW(r->entries, r->entry_capacity, r->entry_count + 1, err));
     r->entries[r->entry_count++] = e;
     return 0;
@@ -250,7 +253,7 @@ static void settle_unit(const struct entry *entries, size_t count, struct sq_rec
         if (e->why)
             continue;
         if (e->invalidates) { /* what was stored before is still what must not be lost */
-            unit->valid = false;
+            unit->valid = unit->is_staged = false;
             continue;
         }
         *unit = e->unit;

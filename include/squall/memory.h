@@ -16,7 +16,7 @@ extern "C" {
 void *squall_memory_alloc(squall_context *ctx, size_t size_bytes);
 /*
  * size_bytes as given to squall_memory_alloc; NULL p is accepted. Up to a quarter of the context's memory limit stays with the context for some
- * seconds; the system may take it at any time it needs memory.
+ * seconds, of more than four blocks 256 MiB; the system may take it at any time it needs memory.
  */
 void squall_memory_free(squall_context *ctx, void *p, size_t size_bytes);
 

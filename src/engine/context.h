@@ -10,7 +10,7 @@
 struct sq_chunk_cache;
 
 /* Results that were freed: memory.c. */
-enum { SQ_KEPT_BLOCKS = 4 };
+enum { SQ_KEPT_BLOCKS = 64 };
 struct sq_kept_block {
     void *data; /* sq_pages_alloc; NULL: none */
     size_t size_bytes;

@@ -3,6 +3,7 @@
 
 #include "squall/memory.h"
 #include "sys/pool.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { MIB = 1 << 20 };
@@ -37,6 +38,55 @@ static void a_freed_block_is_the_next_ones_of_its_size(void **state)
     squall_memory_free(ctx, again, 4 * MIB - 1);
     squall_memory_free(ctx, other, 8 * MIB);
     squall_memory_free(ctx, b, 4 * MIB);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t) * (char *const *)a, y = (uintptr_t) * (char *const *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void allocate(squall_context *from, char **blocks, size_t count, size_t size_bytes)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_non_null(blocks[i] = squall_memory_alloc(from, size_bytes));
+}
+
+static void release(squall_context *to, char **blocks, size_t count, size_t size_bytes)
+{
+    for (size_t i = 0; i < count; i++)
+        squall_memory_free(to, blocks[i], size_bytes);
+}
+
+/* How many of `count` blocks are the same again when all were freed; others are allocated in between where they lay. */
+static size_t count_reused(uint64_t memory_bytes, size_t count, size_t size_bytes)
+{
+    enum { MOST = 64 };
+    char *before[MOST], *after[MOST], *others[MOST];
+    squall_context *own;
+    const struct squall_context_options options = {.memory_bytes = memory_bytes};
+    assert_int_equal(squall_context_new(&options, &own, NULL), 0);
+    allocate(own, before, count, size_bytes);
+    release(own, before, count, size_bytes);
+    allocate(own, others, MOST, size_bytes + 2 * MIB);
+    allocate(own, after, count, size_bytes);
+    qsort(before, count, sizeof *before, by_address);
+    size_t same = 0;
+    for (size_t i = 0; i < count; i++)
+        same += bsearch(&after[i], before, count, sizeof *before, by_address) != NULL;
+    release(own, after, count, size_bytes);
+    release(own, others, MOST, size_bytes + 2 * MIB);
+    squall_context_free(own);
+    return same;
+}
+
+static void all_blocks_of_a_variable_come_back(void **state)
+{
+    (void)state;
+    assert_int_equal(count_reused(4096ull * MIB, 40, 6 * MIB), 40);
+    assert_int_equal(count_reused(4096ull * MIB, 60, 6 * MIB), 42); /* in 256 MiB */
+    assert_int_equal(count_reused(4096ull * MIB, 8, 100 * MIB), 4);
+    assert_int_equal(count_reused(4096ull * MIB, 8, 400 * MIB), 2); /* in a quarter of the limit */
 }
 
 static void more_than_a_quarter_of_the_limit_does_not_stay(void **state)
@@ -88,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_freed_block_is_the_next_ones_of_its_size),
+        cmocka_unit_test(all_blocks_of_a_variable_come_back),
         cmocka_unit_test(more_than_a_quarter_of_the_limit_does_not_stay),
         cmocka_unit_test(nothing_and_little_are_blocks_too),
         cmocka_unit_test(threads_share_it),

@@ -1,14 +1,22 @@
 """pyproj in a process of its own: its PROJ and the one that ecCodes' wheel brings along do not get on in one process."""
 
 import concurrent.futures
+import functools
+import json
 import multiprocessing
 
 
-def _project(mapping, longitudes, latitudes):
+@functools.cache
+def _transformer(mapping):
     import pyproj
 
-    crs = pyproj.CRS.from_cf(mapping)
-    return pyproj.Transformer.from_crs(crs.source_crs, crs, always_xy=True).transform(longitudes, latitudes)
+    greenwich = {"longitude_of_prime_meridian": 0.0}  # CF's default, which pyproj looks up by its name for 0.2 s
+    crs = pyproj.CRS.from_cf(greenwich | json.loads(mapping))
+    return pyproj.Transformer.from_crs(crs.source_crs, crs, always_xy=True)
+
+
+def _project(mapping, longitudes, latitudes):
+    return _transformer(mapping).transform(longitudes, latitudes)
 
 
 def _epsg(mapping):
@@ -41,7 +49,7 @@ class Projector:
 
     def __call__(self, mapping, longitudes, latitudes):
         """x and y, in metres or degrees, of points on the mapping's own ellipsoid, by a CF grid mapping."""
-        return self.pool.submit(_project, mapping, longitudes, latitudes).result()
+        return self.pool.submit(_project, json.dumps(mapping), longitudes, latitudes).result()
 
     def rotate(self, *args):
         """Rotated longitudes and latitudes by PROJ's own reading of GRIB: south pole, angle, radius, points."""

@@ -99,8 +99,8 @@ def contradiction(handle, along):
 
 
 def some(count):
-    """Up to 200 indices, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, 200).astype(int))
+    """Up to 50 indices, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, 50).astype(int))
 
 
 def corresponding(grid, handle):
@@ -497,9 +497,12 @@ def test_thirds_of_a_degree_do_not_drift(check_written):
 def test_grids_of_a_real_file_are_those_of_eccodes(name, shared, grids_of, project):
     path = shared / "data" / "grib" / name
     grids = {g["field"]: g for g in grids_of(path)}
-    checked = 0
+    checked, seen = 0, []
     for n, handle in enumerate(handles(path)):
         if n in grids and name not in NOT_ECCODES:
-            check_grid(grids[n], handle, project)
+            same = [key(handle, "edition"), key(handle, "md5GridSection"), key(handle, "numberOfPoints"), {**grids[n], "field": 0}]
+            if same not in seen:  # most fields of a file have one grid
+                check_grid(grids[n], handle, project)
+                seen.append(same)
             checked += 1
     assert name in NOT_ECCODES or checked == len(grids) or name == "era5-levels-corrupted.grib"

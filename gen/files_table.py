@@ -4,7 +4,7 @@
     .venv/bin/python gen/files_table.py [FILE]
 
 It runs the command of build/ on each file and has ecCodes judge the outcome (tests/python/real_files.py); a claim that does not hold
-ends it. Needs ../shared; tests/python/test_files_table.py compares the committed page with a new one."""
+ends it. Needs ../shared; tests/python/test_real_files.py compares the committed page with a new one."""
 
 import pathlib
 import re

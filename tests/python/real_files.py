@@ -32,6 +32,7 @@ NO_ORACLE = {
 }
 LIST_KEYS = "number,offset,shortName,typeOfLevel,stepType,edition,packing,grid,points,reason"
 FLAGS = {"chunk_exists", "field_count"}
+GETS = 10  # of a file's fields by squall get; all are compared in the store, and by test_grib_values.py
 
 
 @dataclasses.dataclass
@@ -119,7 +120,7 @@ def converted(path, store):
     assert done.returncode == (3 if report["bad"] or report["ignored"] else 0), done
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        dataset = xr.open_zarr(store).load()
+        dataset = xr.open_zarr(store, chunks=None).load()  # without Dask, which takes longer than the rest
     assert squall("verify", store).returncode == 0
     return report, dataset
 
@@ -280,12 +281,13 @@ def account(path, work, project):
     shutil.rmtree(work / "store.zarr", ignore_errors=True)
     store = Store(outcome, project, NO_ORACLE.get(path.name, ("",))[0]) if report else None
     result = Account(path.name, rows, damage, 0, collections.Counter(), list(store.arrays) if store else [], 0, collections.Counter(), [])
-    count, lost = 0, []
+    count, lost, stride = 0, [], 1 + len(rows) // GETS
     for handle in handles(path):
         row, values = rows[count], values_of(handle)
-        count += 1
         assert row["offset"] == ec.codes_get(handle, "offset"), row
-        reason = check_read(path, row, values, work / "field.npy")
+        is_got = row["reason"] or count % stride == 0
+        reason = check_read(path, row, values, work / "field.npy") if is_got else None
+        count += 1
         result.read += reason is None
         result.refused.update([reason] if reason else [])
         if not store:

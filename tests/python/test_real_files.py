@@ -1,12 +1,13 @@
 """Every real file, by the command: listed, read, converted, and found again by xarray in the store, field by field (real_files.py has
-the checks; here is what must come of each file)."""
+the checks; here is what must come of each file), and what docs/files.md says of it."""
 
 import json
+import sys
 import warnings
 
 import numpy as np
 import pytest
-from conftest import SHARED
+from conftest import ROOT, SHARED
 
 pytest.importorskip("eccodes")
 xr = pytest.importorskip("xarray")
@@ -65,3 +66,14 @@ def test_runs_of_months_are_all_taken_as_the_warning_says(name, squall, tmp_path
         dataset = xr.open_zarr(tmp_path / "days.zarr").load()
     assert dataset.field_count.values.sum() == report["fields"]["placed"] == report["fields"]["found"]
     assert set(np.diff(dataset.init_time.values)) == {np.timedelta64(1, "D")}
+
+
+def test_the_table_of_real_files_is_the_generators(shared, account_of):
+    sys.path.insert(0, str(ROOT / "gen"))
+    from files_table import render
+    from real_files import NO_ORACLE
+
+    accounts = [account_of(name) for name in FILES]
+    committed, made = (ROOT / "docs" / "files.md").read_text().splitlines(), render(accounts, NO_ORACLE).splitlines()
+    differences = [f"{a}\n  is now\n{b}" for a, b in zip(committed, made, strict=False) if a != b]
+    assert committed == made, "run gen/files_table.py:\n" + "\n".join(differences[:10])

@@ -1,5 +1,6 @@
 """What the Python tests share: where the command is, where real files are, and how the command is run."""
 
+import fcntl
 import os
 import pathlib
 import subprocess
@@ -65,6 +66,36 @@ def squall():
 def support():
     """The folder of the built support programs (make_archive, …)."""
     return BUILD / "tests" / "support"
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """made_once(name, make): the folder of that name that make(folder) made, once for all processes that run these tests."""
+    base = tmp_path_factory.getbasetemp()
+    common = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def call(name, make):
+        folder, done = common / name, common / f"{name}.done"
+        with open(common / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                make(folder)
+                done.touch()
+        return folder
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def ukv_traps(shared, made_once):
+    """An archive by ecCodes with what goes wrong in real ones; which, stands in archive.traps.json beside it."""
+    sizes = "--inits 6 --steps 2 --vars 10 --traps".split()
+
+    def make(folder):
+        maker = shared / "tools" / "make_ukv_archive.py"
+        subprocess.run([sys.executable, maker, folder / "archive", *sizes], check=True, capture_output=True)
+
+    return made_once("traps", make) / "archive"
 
 
 @pytest.fixture(scope="session")

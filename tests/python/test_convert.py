@@ -6,7 +6,6 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import warnings
 
@@ -891,10 +890,10 @@ def few(tmp_path_factory, support):
 @pytest.fixture(scope="module", params=["ours", "ecCodes'"])
 def traps(request, tmp_path_factory, support):
     """Made by our own writer, and by a tool that lets ecCodes write."""
-    maker = [support / "make_archive"]
     if request.param != "ours":
-        maker = [sys.executable, request.getfixturevalue("shared") / "tools" / "make_ukv_archive.py"]
-    return made(maker, tmp_path_factory.mktemp("traps") / "archive", "--inits", 6, "--steps", 2, "--vars", 10, "--traps")
+        return request.getfixturevalue("ukv_traps")
+    folder = tmp_path_factory.mktemp("traps") / "archive"
+    return made([support / "make_archive"], folder, "--inits", 6, "--steps", 2, "--vars", 10, "--traps")
 
 
 def check_ukv(ds, folder):

@@ -31,6 +31,15 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("squall")
 
 
+# What takes longest begins first, so that all workers end at about the same time.
+LONGEST = ["real_files", "convert", "convert_arrays", "zarr_conformance", "grib_names", "docs", "package_memory", "xarray_suite"]
+
+
+def pytest_collection_modifyitems(items):
+    order = {f"test_{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes; only in make test-long")
 

@@ -40,7 +40,7 @@ def check_alignment(store, name, variable, existing):
         how = extract_zarr_variable_encoding(variable, name=name, zarr_format=version)
         outer, shape = how.get("shards") or how["chunks"], variable.shape
     else:
-        outer, shape = _outer(existing), existing.shape
+        outer, shape = outer_chunks(existing), existing.shape
     if not isinstance(outer, tuple):
         return
     what = "shard" if existing is not None and existing.shards or existing is None and how.get("shards") else "chunk"
@@ -61,7 +61,7 @@ def check_alignment(store, name, variable, existing):
             _check_region(name, dim, begin, end, chunk, length, what)
 
 
-def _outer(array):
+def outer_chunks(array):
     try:
         return tuple(array.shards or array.chunks)
     except NotImplementedError:  # zarr-python has these of rectilinear grids only

@@ -5,10 +5,13 @@ writes its block through squall, into an array that is described by its document
 that it has grown, and what is published is there.
 """
 
+import contextlib
+import itertools
 import json
 import os
 import uuid
 
+import numpy as np
 import zarr
 from xarray import DataArray, Dataset, DataTree
 from xarray.backends.api import DATAARRAY_NAME, DATAARRAY_VARIABLE
@@ -18,7 +21,7 @@ from xarray.backends.zarr import ZarrStore, _choose_default_mode
 
 from squall import _squall, _store_times
 from squall._array import Array
-from squall._store_checks import check_alignment, check_coordinates
+from squall._store_checks import check_alignment, check_coordinates, outer_chunks
 
 
 def _document(array):
@@ -57,11 +60,14 @@ class _Target:
 class _Growing:
     """In place of an array of zarr-python that is appended to: it grows when publish() is called."""
 
-    def __init__(self, array, shape):
-        self.array, self.shape = array, shape
+    def __init__(self, array, axis, length, is_at_once):
+        self.array, self.axis, self.length, self.is_at_once = array, axis, length, is_at_once
+        self.shape = (*array.shape[:axis], length, *array.shape[axis + 1 :])
 
     def resize(self, shape):
-        self.shape = shape
+        self.shape = tuple(shape)
+        if self.is_at_once:
+            self.publish_empty()
 
     def publish(self):
         now = tuple(_document(self.array)["shape"])
@@ -73,6 +79,29 @@ class _Growing:
             )
         self.array.resize(self.shape)
 
+    def publish_empty(self):
+        """Without what an append that was killed left behind the end: there, readers see the fill value until values are written."""
+        chunk = outer_chunks(self.array)[self.axis]
+        whole = -(-self.length // chunk) * chunk
+        self.remove_chunks(whole // chunk)
+        tail = slice(self.length, min(whole, self.shape[self.axis]))
+        place, key = _Target(self.array, self.shape).open(), (*[slice(None)] * self.axis, tail)
+        fill = np.zeros((), self.array.dtype)[()] if self.array.fill_value is None else self.array.fill_value
+        if tail.start < tail.stop and not place.unsupported:
+            place[key] = fill
+        self.publish()
+        if tail.start < tail.stop and place.unsupported:
+            self.array[key] = fill
+
+    def remove_chunks(self, first):
+        chunks = outer_chunks(self.array)
+        counts = [range(-(-length // chunk)) for length, chunk in zip(self.shape, chunks, strict=True)]
+        counts[self.axis] = counts[self.axis][first:]
+        folder = os.path.join(self.array.store.root, self.array.path)
+        for place in itertools.product(*counts):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, self.array.metadata.encode_chunk_key(place)))
+
 
 class _Writer(ArrayWriter):
     def __init__(self):
@@ -82,8 +111,8 @@ class _Writer(ArrayWriter):
         array = target.array if isinstance(target, _Growing) else target
         place = _Target(array, target.shape)
         if place.open().unsupported:  # as zarr-python's codecs write it
-            if isinstance(target, _Growing):
-                target.publish()
+            if isinstance(target, _Growing) and not target.is_at_once:
+                target.publish_empty()
             place = array
         super().add(source, place, region)
 
@@ -126,20 +155,18 @@ class _Store(ZarrStore):
         axis = self.append_axis(array)
         if axis is None:
             return array
-        shape = list(array.shape)
+        length = array.shape[axis]
         if self.length is not None:
-            if shape[axis] < self.length:
+            if length < self.length:
                 raise ValueError(
-                    f"variable {name!r} has {shape[axis]} values along {self._append_dim!r}, of which the store's coordinate has "
+                    f"variable {name!r} has {length} values along {self._append_dim!r}, of which the store's coordinate has "
                     f"{self.length}: append to it alone, without the coordinate, until they are as many"
                 )
-            shape[axis] = self.length  # what lies behind is of an append that was not finished
-        if not self.is_published_last:
-            if tuple(shape) != array.shape:
-                array.resize(tuple(shape))
-            return array
-        self.growing[name] = _Growing(array, tuple(shape))
-        return self.growing[name]
+            length = self.length  # what lies behind is of an append that was not finished
+        growing = _Growing(array, axis, length, is_at_once=not self.is_published_last)
+        if self.is_published_last:
+            self.growing[name] = growing
+        return growing
 
     def append_axis(self, array):
         dims = self.dims_of(array)

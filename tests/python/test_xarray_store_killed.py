@@ -1,4 +1,4 @@
-"""squall.store on a cluster whose workers are killed: what is stored is what an undisturbed one stores."""
+"""squall.store that is killed, or workers of it: what is stored in the end is what an undisturbed one stores, and no value of another."""
 
 import concurrent.futures
 import os
@@ -11,7 +11,6 @@ import pytest
 xr = pytest.importorskip("xarray")
 pytest.importorskip("zarr")
 dask = pytest.importorskip("dask")
-distributed = pytest.importorskip("distributed")
 import squall  # noqa: E402
 from test_xarray_store import contents, weather  # noqa: E402
 
@@ -51,6 +50,7 @@ def published(folder):
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_a_store_is_the_same_when_workers_are_killed(tmp_path, rounds):
+    distributed = pytest.importorskip("distributed")
     random = np.random.default_rng(8)
     first, second = parts()
     squall.store(first, tmp_path / "append")
@@ -77,3 +77,60 @@ def test_a_store_is_the_same_when_workers_are_killed(tmp_path, rounds):
             os.kill(victims[int(random.integers(2))], signal.SIGKILL)
             later.result(timeout=120)
             assert published(folder) == contents(tmp_path / what)
+
+
+# ---- what is left of an append that was killed -----------------------------------------------------------------------------------------
+
+
+class Killed(Exception):
+    pass
+
+
+def numbers(count, start, random, is_empty=False):
+    """is_empty: nothing but fill values, of which no chunk is stored."""
+    shape = (count, 4)
+    data = {
+        "v": np.full(shape, np.nan) if is_empty else random.normal(size=shape),
+        "n": np.zeros(shape, "i8") if is_empty else random.integers(1, 9, shape),
+    }
+    return xr.Dataset({name: (("t", "x"), values) for name, values in data.items()}, coords={"t": np.arange(start, start + count)})
+
+
+def killed_after(ds, blocks):
+    done = iter(range(blocks))
+
+    def pass_on(block):
+        if next(done, None) is None:
+            raise Killed
+        return block
+
+    return ds.assign({name: v.copy(data=v.data.map_blocks(pass_on, meta=np.zeros((0, 0), v.dtype))) for name, v in ds.items()})
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_value_of_a_killed_append_is_seen(tmp_path, seed):
+    random = np.random.default_rng(seed)
+    length, killed, chunk = (int(random.integers(1, n)) for n in (7, 9, 5))
+    is_sharded = seed % 4 == 3
+    how = {"chunks": (chunk, 2)} | ({"shards": (chunk * 2, 4)} if is_sharded else {})
+    first = numbers(length, 0, random)
+    squall.store(first, tmp_path, mode="w", encoding={"v": dict(how), "n": dict(how)}, zarr_format=3 if is_sharded else 2 + seed % 2)
+    with dask.config.set(scheduler="sync"), pytest.raises(Killed):
+        ds = numbers(killed, length, random).chunk(t=1)
+        squall.store(killed_after(ds, int(random.integers(killed, 2 * killed))), tmp_path, append_dim="t", align_chunks=True)
+    xr.testing.assert_identical(xr.open_zarr(tmp_path).load(), first)
+
+    count = int(random.integers(1, killed + 1))  # the next is of the same length, or shorter
+    second = numbers(count, length, random, is_empty=random.random() < 0.5)
+    if seed % 3:
+        squall.store(second.chunk(t=2) if seed % 2 else second, tmp_path, append_dim="t", align_chunks=True)
+    else:
+        later = squall.store(second.chunk(t=2), tmp_path, append_dim="t", align_chunks=True, compute=False)
+        found = xr.open_zarr(tmp_path).isel(t=slice(length, None)).load()
+        assert found.v.isnull().all() and (found.n == 0).all()  # as long as nothing is written
+        later.compute()
+    both = xr.concat([first, second], "t")
+    xr.testing.assert_identical(xr.open_zarr(tmp_path).load(), both)
+    third = numbers(5, length + count, random, is_empty=True)
+    squall.store(third, tmp_path, append_dim="t")
+    xr.testing.assert_identical(xr.open_zarr(tmp_path).load(), xr.concat([both, third], "t"))

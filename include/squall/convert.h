@@ -113,7 +113,10 @@ struct squall_verify_result {
     char *text, *json;  /* free() */
 };
 
-/* Check every chunk against its record (length, checksum); of a path without records, which may be a file or a pattern, decode every chunk. */
+/*
+ * Check every chunk against its record (length, checksum); of a path without records, which may be a file or a pattern, decode every chunk. Damage by the
+ * records is noted in the store, where that can be written and nobody is at work: its runs are off until a conversion has made them anew.
+ */
 int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events,
                          struct squall_verify_result *ret, struct squall_error *err) SQUALL_CHECK;
 

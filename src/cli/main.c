@@ -56,7 +56,8 @@ const struct command commands[] = {
      "Compares each chunk's length and checksum with its record; without records (stores of others, GRIB,\n"
      "HDF5 and NetCDF files, patterns in quotes) each chunk is decoded. Chunks that were never written, which\n"
      "read as the fill value, are named, but for patterns.\n"
-     "Exit code 5 where one is damaged or missing, 3 where an array cannot be checked.",
+     "Exit code 5 where one is damaged or missing, 3 where an array cannot be checked. Damage is noted in the\n"
+     "store, if that can be written: chunk_exists is false there until `squall convert` has made it anew.",
      NULL, run_verify},
     {"bench", "PATH", 1, 1, "how fast this machine reads a file or store",
      "Reads everything three times and reports the best: of a GRIB file each field, of Zarr stores, HDF5\n"

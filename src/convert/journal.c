@@ -182,12 +182,12 @@ int sq_journal_add_staged(struct sq_journal *journal, const struct sq_record_uni
     return add_unit(journal, "staged", unit, err);
 }
 
-int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squall_error *err)
+int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, const char *damage, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
     SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
-    if (!v || sq_json_set(v, "invalid", sq_json_new_uint(unit)))
-        return sq_error_memory(err, sizeof unit);
+    if (!v || sq_json_set(v, "invalid", sq_json_new_uint(unit)) || sq_json_set_string(v, "damage", damage))
+        return sq_error_memory(err, strlen(damage));
     add_line(v, &line);
     return append(journal, &line, err);
 }

@@ -12,7 +12,8 @@ int sq_journal_begin(struct sq_journal *journal, struct squall_error *err) SQUAL
 int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err) SQUALL_CHECK;
 /* All of the unit is durable, and its chunks are about to take their places. */
 int sq_journal_add_staged(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err) SQUALL_CHECK;
-int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, struct squall_error *err) SQUALL_CHECK;
+/* What is on disk of the unit is not what its record says; damage: the first chunk of which that is so. */
+int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, const char *damage, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_add_left(struct sq_journal *journal, uint64_t unit, const char *why, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_input *inputs, size_t count,
                           struct squall_error *err) SQUALL_CHECK;

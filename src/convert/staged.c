@@ -152,7 +152,7 @@ int sq_staged_go_on(const struct sq_staging *s, struct sq_record_unit *record, c
     }
     *ret_why = p.why;
     p.why = NULL;
-    return sq_journal_add_invalid(s->journal, record->unit, err);
+    return sq_journal_add_invalid(s->journal, record->unit, *ret_why, err);
 }
 
 int sq_staged_sweep(const char *records_folder, const struct sq_records *records, struct squall_error *err)

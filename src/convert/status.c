@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum run_state { RUN_MISSING, RUN_COMPLETE, RUN_PARTIAL, RUN_INTERRUPTED, RUN_STATE_COUNT };
+enum run_state { RUN_MISSING, RUN_COMPLETE, RUN_PARTIAL, RUN_INTERRUPTED, RUN_DAMAGED, RUN_STATE_COUNT };
 
 static const struct {
     const char *name;
@@ -29,7 +29,8 @@ static const struct {
 } STATES[] = {[RUN_MISSING] = {"missing", '.'},
               [RUN_COMPLETE] = {"complete", '#'},
               [RUN_PARTIAL] = {"partial", '~'},
-              [RUN_INTERRUPTED] = {"interrupted", '!'}};
+              [RUN_INTERRUPTED] = {"interrupted", '!'},
+              [RUN_DAMAGED] = {"damaged", 'x'}};
 
 /* A store may claim more runs than anybody wants to see, or than there is memory to tell of: of more than these the last ones are listed. */
 static const uint64_t LISTED_LIMIT = 200000;
@@ -61,7 +62,7 @@ static enum run_state state_of(const struct status *s, uint64_t init, bool flag)
     assert(s->state.init_chunk > 0); /* store_state.c sees to it */
     const struct sq_record_unit *record = sq_records_unit(&s->state.records, init / s->state.init_chunk);
     if (record && !record->valid)
-        return RUN_INTERRUPTED;
+        return record->damage ? RUN_DAMAGED : RUN_INTERRUPTED;
     if (s->counts[init] == 0)
         return RUN_MISSING;
     const bool whole = !record || sq_layout_is_whole(s->state.of_arrays, record, (size_t)(init % s->state.init_chunk));
@@ -232,19 +233,27 @@ static int add_calendar(const struct status *s, struct sq_text *out, struct squa
     return 0;
 }
 
-static void left_lines(const struct status *s, struct sq_text *out)
+/* "left: runs from 2022-01-01T06:00: why" */
+static void unit_line(const struct status *s, const char *label, uint64_t unit, const char *why, struct sq_text *out)
 {
-    for (size_t i = 0; i < s->state.records.left_count; i++) {
-        char time[SQ_TIME_TEXT_BYTES];
-        const struct sq_record_left *left = &s->state.records.left[i];
-        if (left->unit > s->state.init_count / s->state.init_chunk)
-            continue;
-        sq_store_init_text(&s->state, left->unit * s->state.init_chunk, time);
-        sq_text_printf(out, "left: %s%s %s: ", s->state.of_arrays ? s->state.append_dim : "run", s->state.init_chunk > 1 ? "s from" : "",
-                       time);
-        sq_text_add_visible(out, left->why);
-        sq_text_add(out, "\n");
-    }
+    char time[SQ_TIME_TEXT_BYTES];
+    if (unit > s->state.init_count / s->state.init_chunk)
+        return;
+    sq_store_init_text(&s->state, unit * s->state.init_chunk, time);
+    sq_text_printf(out, "%s: %s%s %s: ", label, s->state.of_arrays ? s->state.append_dim : "run", s->state.init_chunk > 1 ? "s from" : "",
+                   time);
+    sq_text_add_visible(out, why);
+    sq_text_add(out, "\n");
+}
+
+static void unit_lines(const struct status *s, struct sq_text *out)
+{
+    const struct sq_records *records = &s->state.records;
+    for (size_t i = 0; i < records->left_count; i++)
+        unit_line(s, "left", records->left[i].unit, records->left[i].why, out);
+    for (size_t i = 0; i < records->unit_count; i++)
+        if (records->units[i].damage && !sq_records_left(records, records->units[i].unit))
+            unit_line(s, "damaged", records->units[i].unit, records->units[i].damage, out);
 }
 
 /* Variables that are written whole, and could not be read. */
@@ -289,7 +298,7 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
     for (size_t i = 0; i < RUN_STATE_COUNT; i++)
         sq_text_printf(out, "%s%c %s: %llu", i ? "   " : "", STATES[i].mark, STATES[i].name, (unsigned long long)s->totals[i]);
     sq_text_add(out, "\n");
-    left_lines(s, out);
+    unit_lines(s, out);
     SQ_TRY(sq_json_each(sq_json_get(s->state.schema, "failed"), failed_line, out, err));
     if (records->input_count)
         sq_text_add(out, "bad or ignored inputs so far:\n");
@@ -339,8 +348,10 @@ static struct sq_json *run_json(const struct status *s, uint64_t init)
 {
     struct sq_json *v = sq_json_new_object();
     const char *left = sq_records_left(&s->state.records, init / s->state.init_chunk);
+    const struct sq_record_unit *record = sq_records_unit(&s->state.records, init / s->state.init_chunk);
     if (!v || set_when(s, init, v) || sq_json_set_string(v, "state", STATES[s->runs[init]].name) ||
-        sq_json_set(v, words_of(s)->count, sq_json_new_uint(s->counts[init])) || (left && sq_json_set_string(v, "left", left))) {
+        sq_json_set(v, words_of(s)->count, sq_json_new_uint(s->counts[init])) || (left && sq_json_set_string(v, "left", left)) ||
+        (record && record->damage && sq_json_set_string(v, "damage", record->damage))) {
         sq_json_free(v);
         return NULL;
     }

@@ -134,7 +134,9 @@ static int why_again(const struct squall_convert_plan *plan, const struct sq_pla
         SQ_TRY(missing_chunk(plan, unit->record, &missing, err));
     *ret_why = NULL;
     const bool retry = fits && plan->arrays.chunks_unseen && has_bad(unit->record);
-    if (!unit->record->valid && !unit->record->is_staged)
+    if (unit->record->damage)
+        *ret_why = sq_format("verify found damage: %s", unit->record->damage);
+    else if (!unit->record->valid && !unit->record->is_staged)
         *ret_why = sq_strdup("an earlier run was interrupted while it replaced the data");
     else if (!fits)
         *ret_why = sq_strdup("its record does not fit the layout");

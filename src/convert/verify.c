@@ -12,6 +12,7 @@
 #include "convert/layout.h"
 #include "convert/store_state.h"
 #include "convert/summary.h"
+#include "convert/verify_note.h"
 #include "cube/array_damage.h"
 #include "engine/array.h"
 #include "engine/variable.h"
@@ -46,6 +47,8 @@ struct verify {
     struct sq_mutex lock; /* around all below, and the events */
     struct findings bad, absent, unchecked;
     uint64_t chunks_done, chunk_count, bytes;
+    uint64_t noted;   /* units */
+    char *not_noted;  /* why not all damage is noted; NULL: it is */
     bool at_the_rest; /* behind the chunks that the records tell of: a few small ones, of which progress is not told */
 };
 
@@ -61,6 +64,7 @@ static void verify_done(struct verify *v)
     findings_done(&v->bad);
     findings_done(&v->absent);
     findings_done(&v->unchecked);
+    sq_free(v->not_noted);
     sq_mutex_done(&v->lock);
 }
 
@@ -100,6 +104,7 @@ static void chunk_done(struct verify *v, uint64_t bytes)
 /* What a record says of one chunk. */
 struct expected {
     const struct sq_layout_array *array;
+    size_t which; /* of the records' units */
     uint64_t unit, chunk;
     struct sq_record_chunk record;
 };
@@ -113,13 +118,18 @@ struct recorded {
     bool of_arrays;
     struct expected *chunks;
     size_t chunk_count, chunk_capacity;
-    void **pieces; /* of a file, of each worker */
+    void **pieces;            /* of a file, of each worker */
+    struct sq_damage *damage; /* of each unit; under the lock of verify */
+    size_t unit_count;
 };
 
 static void recorded_done(struct recorded *r)
 {
     for (unsigned i = 0; r->pieces && i < r->v->ctx->threads; i++)
         sq_free(r->pieces[i]);
+    for (size_t i = 0; r->damage && i < r->unit_count; i++)
+        sq_free(r->damage[i].what);
+    sq_free(r->damage);
     sq_free(r->pieces);
     sq_free(r->chunks);
     sq_free(r->arrays);
@@ -156,7 +166,7 @@ static const struct sq_layout_array *array_named(const struct recorded *r, const
     return NULL;
 }
 
-static int list_unit(struct recorded *r, const struct sq_record_unit *unit, struct squall_error *err)
+static int list_unit(struct recorded *r, const struct sq_record_unit *unit, size_t which, struct squall_error *err)
 {
     if (!sq_layout_fits(r->arrays, r->array_count, r->init_chunk, unit))
         return add_finding(r->v, &r->v->bad, 0,
@@ -169,14 +179,14 @@ static int list_unit(struct recorded *r, const struct sq_record_unit *unit, stru
             if (!a || stored->chunks[k].size_bytes == 0)
                 continue;
             SQ_TRY(SQ_GROW(r->chunks, r->chunk_capacity, r->chunk_count + 1, err));
-            r->chunks[r->chunk_count++] = (struct expected){a, unit->unit, k, stored->chunks[k]};
+            r->chunks[r->chunk_count++] = (struct expected){a, which, unit->unit, k, stored->chunks[k]};
         }
     }
     return 0;
 }
 
-/* What is wrong with the file; *ret_line NULL: nothing. */
-static int compare(struct recorded *r, const struct expected *e, const char *path, unsigned worker, char **ret_line,
+/* What is wrong with the file; *ret_line NULL: nothing. One that cannot be opened may be whole: *ret_unread. */
+static int compare(struct recorded *r, const struct expected *e, const char *path, unsigned worker, char **ret_line, bool *ret_unread,
                    struct squall_error *err)
 {
     enum sq_file_kind kind;
@@ -185,6 +195,7 @@ static int compare(struct recorded *r, const struct expected *e, const char *pat
     int fd = -1;
     *ret_line = NULL;
     int status = sq_file_stat(path, &kind, &identity, &failure);
+    *ret_unread = status != 0;
     if (!status && kind == SQ_FILE_NONE)
         status = sq_error(&failure, SQUALL_ENOTFOUND, "%s: missing", path);
     else if (!status && (kind != SQ_FILE_REGULAR || identity.size_bytes != e->record.size_bytes))
@@ -192,8 +203,10 @@ static int compare(struct recorded *r, const struct expected *e, const char *pat
                           (unsigned long long)e->record.size_bytes);
     if (!status && !r->pieces[worker] && !(r->pieces[worker] = sq_alloc(PIECE_BYTES, 1)))
         return sq_error_memory(err, PIECE_BYTES);
-    if (!status)
+    if (!status) {
         status = sq_file_open(path, &fd, NULL, &failure);
+        *ret_unread = status != 0;
+    }
     uint32_t crc = 0;
     for (uint64_t at = 0; at < e->record.size_bytes && !status; at += PIECE_BYTES) {
         uint64_t left = e->record.size_bytes - at;
@@ -212,21 +225,44 @@ static int compare(struct recorded *r, const struct expected *e, const char *pat
     return 0;
 }
 
+/* line: the finding. */
+static int note_damage(struct recorded *r, const struct expected *e, const char *line, struct squall_error *err)
+{
+    struct verify *v = r->v;
+    struct sq_damage *d = &r->damage[e->which];
+    const size_t store = strlen(v->store);
+    const bool within = !strncmp(line, v->store, store) && line[store] == '/';
+    sq_mutex_lock(&v->lock);
+    const bool first = !d->array || strcmp(e->array->name, d->array) < 0 || (!strcmp(e->array->name, d->array) && e->chunk < d->chunk);
+    char *what = first ? sq_strdup(within ? line + store + 1 : line) : NULL; /* the first, whichever thread finds it when */
+    if (what) {
+        sq_free(d->what);
+        *d = (struct sq_damage){e->array->name, e->chunk, e->record, what};
+    }
+    sq_mutex_unlock(&v->lock);
+    return first && !what ? sq_error_memory(err, strlen(line)) : 0;
+}
+
 static int check_chunk(void *user, size_t index, unsigned worker, struct squall_error *err)
 {
     struct recorded *r = user;
     const struct expected *e = &r->chunks[index];
     uint64_t place[SQ_LAYOUT_RANK_MAX];
     char *line;
+    bool unread = false;
     if (sq_cancelled(r->v->ctx))
         return sq_error(err, SQUALL_ECANCELLED, "stopped");
     sq_layout_chunk_index(e->array, e->unit, e->chunk, place);
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(r->v->store, e->array->name, e->array->rank, place);
     if (!path)
         return sq_error_memory(err, strlen(r->v->store));
-    SQ_TRY(compare(r, e, path, worker, &line, err));
-    if (line)
-        SQ_TRY(add_finding(r->v, &r->v->bad, index, line, err));
+    SQ_TRY(compare(r, e, path, worker, &line, &unread, err));
+    int status = line && !unread ? note_damage(r, e, line, err) : 0;
+    if (line && !status)
+        status = add_finding(r->v, &r->v->bad, index, line, err);
+    else
+        sq_free(line);
+    SQ_TRY(status);
     chunk_done(r->v, e->record.size_bytes);
     return 0;
 }
@@ -530,6 +566,36 @@ static int check_rest(squall_context *ctx, struct recorded *r, struct squall_err
     return status;
 }
 
+/* Units whose damage is noted, and whose chunks are as recorded again: they are not shown until a conversion has come. */
+static int tell_noted(struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
+{
+    for (size_t i = 0; i < state->records.unit_count; i++) {
+        const struct sq_record_unit *unit = &state->records.units[i];
+        char time[SQ_TIME_TEXT_BYTES];
+        if (!unit->damage || r->damage[i].array)
+            continue;
+        sq_store_init_text(state, unit->unit * state->init_chunk, time);
+        SQ_TRY(add_finding(r->v, &r->v->bad, SIZE_MAX,
+                           sq_format("%s: noted as damaged from %s %s on, and not written since: %s", r->v->store,
+                                     state->of_arrays ? state->append_dim : "run", time, unit->damage),
+                           err));
+    }
+    return 0;
+}
+
+/* What cannot be noted is told; it is no error. */
+static int note_all(struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
+{
+    struct verify *v = r->v;
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    int status = sq_verify_note(v->store, state, r->damage, &v->noted, &failure);
+    if (!status)
+        return 0;
+    if (status == SQUALL_ENOMEM)
+        return sq_error(err, status, "%s", failure.message);
+    return (v->not_noted = sq_strdup(failure.message)) ? 0 : sq_error_memory(err, sizeof failure);
+}
+
 static int by_records(squall_context *ctx, struct verify *v, const struct sq_store_state *state, struct squall_error *err)
 {
     __attribute__((cleanup(recorded_done))) struct recorded r = {
@@ -537,14 +603,18 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
     const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
     r.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *r.arrays);
     r.pieces = sq_alloc_zero(v->ctx->threads, sizeof *r.pieces);
-    if (!r.arrays || !r.pieces)
+    r.unit_count = state->records.unit_count;
+    r.damage = sq_alloc_zero(r.unit_count + 1, sizeof *r.damage);
+    if (!r.arrays || !r.pieces || !r.damage)
         return sq_error_memory(err, v->ctx->threads * sizeof *r.pieces);
     SQ_TRY(sq_json_each(arrays, add_array, &r, err));
-    for (size_t i = 0; i < state->records.unit_count; i++)
-        if (state->records.units[i].valid)
-            SQ_TRY(list_unit(&r, &state->records.units[i], err));
+    for (size_t i = 0; i < r.unit_count; i++)
+        if (state->records.units[i].valid || state->records.units[i].damage)
+            SQ_TRY(list_unit(&r, &state->records.units[i], i, err));
     v->chunk_count = r.chunk_count;
     SQ_TRY(sq_parallel(v->ctx->threads, r.chunk_count, check_chunk, &r, err));
+    SQ_TRY(tell_noted(&r, state, err));
+    SQ_TRY(note_all(&r, state, err));
     v->at_the_rest = true;
     SQ_TRY(check_flags(v, state, err));
     SQ_TRY(sq_json_each(sq_json_get(state->schema, "failed"), add_failed, &r, err));
@@ -600,7 +670,8 @@ static int write_report(struct verify *v, bool recorded, char **ret_text, char *
     if (!json || sq_json_set_string(json, "store", v->store) || sq_json_set_string(json, "by", recorded ? "records" : "decoding") ||
         sq_json_set(json, "chunks", sq_json_new_uint(v->chunk_count)) || sq_json_set(json, "bytes", sq_json_new_uint(v->bytes)) ||
         sq_json_set(json, "bad", lines_json(&v->bad)) || sq_json_set(json, "absent", lines_json(&v->absent)) ||
-        sq_json_set(json, "unchecked", lines_json(&v->unchecked)))
+        sq_json_set(json, "unchecked", lines_json(&v->unchecked)) || sq_json_set(json, "noted", sq_json_new_uint(v->noted)) ||
+        sq_json_set(json, "not_noted", v->not_noted ? sq_json_new_string(v->not_noted) : sq_json_new_null()))
         return sq_error_memory(err, sizeof(void *));
     add_lines(&v->bad, &text);
     add_lines(&v->absent, &text);
@@ -617,11 +688,18 @@ static int write_report(struct verify *v, bool recorded, char **ret_text, char *
         sq_text_add(&text, " not checked");
     }
     sq_text_add(&text, "\n");
+    if (v->noted) {
+        sq_text_add_count(&text, v->noted, "unit");
+        sq_text_add(&text, " noted as damaged: chunk_exists is false there until a conversion has written them anew\n");
+    }
+    if (v->not_noted) {
+        sq_text_add(&text, "the damage is not noted in the store, which stays as it is: ");
+        sq_text_add_visible(&text, v->not_noted);
+        sq_text_add(&text, "\n");
+    }
     if (recorded && v->bad.total)
-        sq_text_add(
-            &text,
-            "to mend it: remove the files of the store that are named, mend the sources that could not be read, then give the command that "
-            "squall status tells\n");
+        sq_text_printf(&text, "to mend it: %smend the sources that could not be read, then give the command that squall status tells\n",
+                       v->noted ? "" : "remove the files of the store that are named, ");
     char *copy = sq_text_for_caller(&text);
     if (!copy)
         return sq_error_memory(err, text.length);

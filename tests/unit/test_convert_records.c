@@ -159,7 +159,7 @@ static void an_invalidation_keeps_what_was_stored(void **state)
 {
     struct sq_journal *journal = journal_in(*state, 1);
     add_unit(journal, 5, 111);
-    assert_int_equal(sq_journal_add_invalid(journal, 5, NULL), 0);
+    assert_int_equal(sq_journal_add_invalid(journal, 5, "t/c/5: missing", NULL), 0);
     sq_journal_close(journal);
     struct sq_records records = loaded(*state);
     assert_false(sq_records_unit(&records, 5)->valid);
@@ -264,7 +264,7 @@ static void no_damage_to_a_record_breaks_the_replay(void **state)
     size_t size, accepted = 0, refused = 0;
     const struct sq_record_input input = {{"b", 2, 2}, "cut"};
     add_unit(journal, 1, 10);
-    assert_int_equal(sq_journal_add_invalid(journal, 1, NULL), 0);
+    assert_int_equal(sq_journal_add_invalid(journal, 1, "t/c/1: missing", NULL), 0);
     assert_int_equal(sq_journal_add_left(journal, 2, "why", NULL), 0);
     assert_int_equal(sq_journal_add_inputs(journal, &input, 1, NULL), 0);
     sq_journal_close(journal);
@@ -303,7 +303,7 @@ static void a_journal_is_never_written_over(void **state)
     assert_int_equal(sq_journal_begin(journal, NULL), 0);
     assert_int_equal(sq_journal_new(*state, 1, "x", &again, &err), 0);
     assert_int_equal(sq_journal_begin(again, &err), SQUALL_EIO);
-    assert_int_equal(sq_journal_add_invalid(again, 1, &err), SQUALL_EIO);
+    assert_int_equal(sq_journal_add_invalid(again, 1, "t/c/1: missing", &err), SQUALL_EIO);
     sq_journal_close(again);
     sq_journal_close(journal);
 }

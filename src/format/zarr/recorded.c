@@ -60,7 +60,7 @@ int sq_zarr_check_recorded(struct sq_zarr_store *store, const struct sq_zarr_arr
         number = number * ((array->shape[d] - 1) / array->chunks[d] + 1) + chunk[d];
     const char *name = array->name[0] ? array->name : sq_path_name(array->folder);
     const struct sq_record_unit *unit = sq_records_unit(records, chunk[0]);
-    const struct sq_record_array *recorded = unit && unit->valid ? sq_record_array_of(unit, name) : NULL;
+    const struct sq_record_array *recorded = unit && (unit->valid || unit->damage) ? sq_record_array_of(unit, name) : NULL;
     if (!recorded || number >= recorded->chunk_count || recorded->chunks[number].size_bytes == 0)
         return 0;
     return sq_error(err, SQUALL_ECORRUPT,

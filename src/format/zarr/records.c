@@ -149,8 +149,9 @@ static int take_unit(struct replay *r, const struct sq_json *v, struct squall_er
     const char *key = e.invalidates ? "invalid" : why ? "left" : is_staged ? "staged" : "unit";
     if (!sq_json_uint(sq_json_get(v, key), &e.unit.unit))
         return malformed(err, key);
-    if (why && !(e.why = sq_arena_strdup(r->arena, why)))
-        return sq_error_memory(err, strlen(why));
+    const char *damage = e.invalidates ? sq_json_string(sq_json_get(v, "damage")) : NULL;
+    if ((why && !(e.why = sq_arena_strdup(r->arena, why))) || (damage && !(e.unit.damage = sq_arena_strdup(r->arena, damage))))
+        return sq_error_memory(err, strlen(why ? why : damage));
     if (!e.invalidates && !why)
         SQ_TRY(read_unit(r->arena, v, &e.unit, err));
     e.unit.is_staged = is_staged;
@@ -254,6 +255,7 @@ static void settle_unit(const struct entry *entries, size_t count, struct sq_rec
             continue;
         if (e->invalidates) { /* what was stored before is still what must not be lost */
             unit->valid = unit->is_staged = false;
+            unit->damage = e->unit.damage;
             continue;
         }
         *unit = e->unit;

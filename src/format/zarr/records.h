@@ -41,6 +41,7 @@ struct sq_record_unit {
     uint64_t unit;
     bool valid;                   /* false: what is on disk may be something else; the rest says what was stored before */
     bool is_staged;               /* and it is this unit, but some of its chunks may still lie in the records' folder (convert/staged.h) */
+    const char *damage;           /* and this is what verify found; NULL: nothing */
     struct sq_record_file *files; /* that gave fields; sorted where the record was read */
     size_t file_count;
     struct sq_record_array *arrays;

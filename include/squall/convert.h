@@ -41,6 +41,7 @@ struct squall_convert_options {
     const char *concat_dim; /* along which the files follow each other; NULL: append_dim, or that in which the first two differ */
     const char *drift;      /* "error", "warn", "first": what becomes of files that do not agree */
     const char *group;      /* whose arrays, and the coordinates above it: "forecast/surface"; NULL: the root's */
+    const char *part;       /* "2/5": only the units of this part, beside processes that write the others; NULL: all */
     int overwrite;
     int strict;
 };

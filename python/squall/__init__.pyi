@@ -254,6 +254,7 @@ def convert(
     concat_dim: str | None = None,
     drift: Literal["error", "warn", "first"] | None = None,
     group: str | None = None,
+    part: str | tuple[int, int] | None = None,
     dry_run: bool = False,
     overwrite: bool = False,
     strict: bool = False,

@@ -160,16 +160,17 @@ static PyObject *convert(PyObject *self, PyObject *args, PyObject *keywords)
     static char *names[] = {"sources",    "destination", "select",  "rename", "threads", "memory_bytes", "dry_run",
                             "overwrite",  "strict",      "chunks",  "shards", "dtype",   "bitround",     "on_overflow",
                             "codec",      "coarsen",     "y_order", "every",  "stack",   "stack_name",   "append_dim",
-                            "concat_dim", "drift",       "group",   NULL};
+                            "concat_dim", "drift",       "group",   "part",   NULL};
     struct squall_convert_options o = {0};
     PyObject *sources, *select, *rename, *ret = NULL;
     unsigned threads;
     unsigned long long memory_bytes;
     int dry_run;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!yO!O!IKppp|$zzzzzzzzzzzzzzz", names, &PyTuple_Type, &sources, &o.destination,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!yO!O!IKppp|$zzzzzzzzzzzzzzzz", names, &PyTuple_Type, &sources, &o.destination,
                                      &PyTuple_Type, &select, &PyTuple_Type, &rename, &threads, &memory_bytes, &dry_run, &o.overwrite,
                                      &o.strict, &o.chunks, &o.shards, &o.dtype, &o.bitround, &o.on_overflow, &o.codec, &o.coarsen,
-                                     &o.y_order, &o.every, &o.stack, &o.stack_name, &o.append_dim, &o.concat_dim, &o.drift, &o.group))
+                                     &o.y_order, &o.every, &o.stack, &o.stack_name, &o.append_dim, &o.concat_dim, &o.drift, &o.group,
+                                     &o.part))
         return NULL;
     o.sources = texts_of(sources, &o.source_count);
     o.select = o.sources ? texts_of(select, &o.select_count) : NULL;

@@ -88,6 +88,7 @@ def convert(
     concat_dim=None,
     drift=None,
     group=None,
+    part=None,
     dry_run=False,
     overwrite=False,
     strict=False,
@@ -119,6 +120,7 @@ def convert(
     stack, stack_name   stack="variable": one array of all variables, and its name (GRIB)
     append_dim, concat_dim, drift   of HDF5, NetCDF and Zarr sources: as squall.open_many takes them
     group        of HDF5, NetCDF-4 and Zarr sources: "forecast/surface"; None: the root
+    part         (2, 5) or "2/5": only the units of this part, beside processes, here and on other machines, that write the others
     dry_run      only plan: the report says what would be done; .exit_code is 1 and .meaning the reason where it cannot
     overwrite    replace a store that squall made
     strict       write no unit that has a bad input, and raise when there is any bad or ignored input

@@ -122,6 +122,11 @@ def _span(keyword, value):
     return f"{seconds // length}{unit}"
 
 
+def _part(keyword, value):
+    """(2, 5): 2/5"""
+    return value if isinstance(value, str) else "/".join(_length(keyword, one) for one in value)
+
+
 # how each option of `squall convert` that has a value is said in Python; first those that are lists
 _LISTS = {"select": _select, "rename": _rename}
 _TEXTS = {
@@ -140,6 +145,7 @@ _TEXTS = {
     "concat_dim": _name,
     "drift": _name,
     "group": _name,
+    "part": _part,
 }
 _NAMES = {name.replace("_", "-"): name for name in (*_LISTS, *_TEXTS, "overwrite", "strict", "threads", "memory")}
 _OPTION = re.compile(f"--({'|'.join(_NAMES)})(?![a-z-])(:?)")

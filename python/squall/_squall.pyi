@@ -140,6 +140,7 @@ class Work:
         concat_dim: str | None = None,
         drift: str | None = None,
         group: str | None = None,
+        part: str | None = None,
     ) -> tuple[str, str, str | None]: ...
     def status(self, store: bytes, /) -> tuple[str, str, int]: ...  # JSON, text, files that are not finished
     def verify(self, store: bytes, threads: int, memory_bytes: int, /) -> tuple[str, str, int, int]: ...  # JSON, text, bad, unchecked

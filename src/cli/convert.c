@@ -178,6 +178,7 @@ static struct squall_convert_options options_of(const struct arguments *a, const
         .concat_dim = a->concat_dim,
         .drift = a->drift,
         .group = a->group,
+        .part = a->part,
         .overwrite = a->overwrite,
         .strict = a->strict,
     };

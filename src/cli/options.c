@@ -54,6 +54,8 @@ const struct option options[] = {
      "variable"},
     {"stack-name", 0, OPTION_TEXT, "NAME", AT(stack_name), "name of the stacked array (default data)", NULL},
     {"dry-run", 'n', OPTION_FLAG, NULL, AT(dry_run), "say what would be done, and do nothing", NULL},
+    {"part", 0, OPTION_TEXT, "I/N", AT(part),
+     "write every N-th unit from the I-th on, beside processes, here and on other machines, that write the other parts", NULL},
     {"overwrite", 0, OPTION_FLAG, NULL, AT(overwrite), "replace a store that squall made", NULL},
     {"strict", 0, OPTION_FLAG, NULL, AT(strict), "write no unit that has a bad input, and exit with 3", NULL},
     {"keep-going", 0, OPTION_FLAG, NULL, AT(keep_going), "a bad input costs only itself (default)", NULL},

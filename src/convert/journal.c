@@ -59,16 +59,17 @@ static int append(struct sq_journal *journal, const struct sq_text *lines, struc
     return status;
 }
 
-int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err)
+int sq_journal_new(const char *folder, struct sq_record_source source, const char *command, struct sq_journal **ret,
+                   struct squall_error *err)
 {
-    if (epoch >= SQ_EPOCH_LIMIT)
+    if (source.epoch >= SQ_EPOCH_LIMIT)
         return sq_error(err, SQUALL_ECORRUPT, "%s: there is no number left for another journal; the records are damaged", folder);
     struct sq_journal *journal = sq_alloc_zero(1, sizeof *journal);
     SQ_CLEANUP_JSON struct sq_json *head = sq_json_new_object();
     if (!journal)
         return sq_error_memory(err, sizeof *journal);
     sq_mutex_init(&journal->lock);
-    journal->path = sq_format("%s/epoch-%06u-part-0.journal", folder, epoch);
+    journal->path = sq_format("%s/epoch-%06u-part-%u.journal", folder, source.epoch, source.part);
     bool failed = !head || sq_json_set_int(head, "format", SQ_RECORD_FORMAT) || sq_json_set_string(head, "command", command);
     if (!failed)
         add_line(head, &journal->head);

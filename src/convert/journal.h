@@ -6,8 +6,12 @@
 
 /* Every addition is durable when it returns; the functions may be called from several threads. */
 struct sq_journal;
-/* command: how to start this run again, without the store, for `squall status`. The file is made with the first addition. *ret: sq_journal_close. */
-int sq_journal_new(const char *folder, unsigned epoch, const char *command, struct sq_journal **ret, struct squall_error *err) SQUALL_CHECK;
+/*
+ * part: 0 for a run of the whole. command: how to start this run again, without the store, for `squall status`. The file is made with the
+ * first addition. *ret: sq_journal_close.
+ */
+int sq_journal_new(const char *folder, struct sq_record_source source, const char *command, struct sq_journal **ret,
+                   struct squall_error *err) SQUALL_CHECK;
 int sq_journal_begin(struct sq_journal *journal, struct squall_error *err) SQUALL_CHECK; /* make the file at once, for its command */
 int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err) SQUALL_CHECK;
 /* All of the unit is durable, and its chunks are about to take their places. */

@@ -43,7 +43,7 @@ static int look_at_destination(struct squall_convert_plan *plan, struct squall_e
 {
     const char *destination = plan->settings.destination;
     SQ_TRY(sq_store_state_read(destination, &plan->state, err));
-    int status = sq_lock_look(plan->state.records_folder, err);
+    int status = sq_lock_look(plan->state.records_folder, plan->settings.part, err);
     if (status)
         return sq_error_within(err, status, "%s", destination);
     if (!plan->settings.overwrite || !plan->state.exists) {
@@ -262,12 +262,9 @@ static void say_unit(struct squall_convert_plan *plan, const struct sq_planned_u
     sq_plan_say(plan, SQUALL_CONVERT_WARNING, "%s: %s", sq_text_string(&name), unit->why);
 }
 
-static int make_plan(struct squall_convert_plan *plan, const struct squall_convert_options *options, struct squall_error *err)
+/* The sources are known. */
+static int plan_units(struct squall_convert_plan *plan, struct squall_error *err)
 {
-    SQ_TRY(sq_settings_parse(options, &plan->settings, err));
-    SQ_TRY(look_at_destination(plan, err));
-    SQ_TRY(compare_settings(plan, err));
-    SQ_TRY(scan(plan, err));
     SQ_TRY(assemble(plan, err));
     SQ_TRY(lay_out(plan, err));
     SQ_TRY(sq_plan_units(plan, err));
@@ -279,6 +276,51 @@ static int make_plan(struct squall_convert_plan *plan, const struct squall_conve
     SQ_TRY(add_up_bytes(plan, err));
     SQ_TRY(sq_plan_overflow(plan, err));
     return sq_plan_memory(plan, err);
+}
+
+static int make_plan(struct squall_convert_plan *plan, const struct squall_convert_options *options, struct squall_error *err)
+{
+    SQ_TRY(sq_settings_parse(options, &plan->settings, err));
+    SQ_TRY(look_at_destination(plan, err));
+    SQ_TRY(compare_settings(plan, err));
+    SQ_TRY(scan(plan, err));
+    return plan_units(plan, err);
+}
+
+/* All that follows from the destination. */
+static void forget(struct squall_convert_plan *plan)
+{
+    for (size_t i = 0; i < plan->unit_count; i++)
+        sq_free(plan->units[i].why);
+    sq_free(plan->units);
+    sq_free(plan->outlooks);
+    sq_free(plan->bricks);
+    plan->units = NULL;
+    plan->outlooks = NULL;
+    plan->bricks = NULL;
+    plan->unit_count = 0;
+    plan->bytes_in = plan->bytes_out = plan->unit_bytes = plan->peak_bytes = plan->batch_units = 0;
+    sq_input_list_done(&plan->inputs);
+    sq_layout_done(&plan->layout);
+    sq_cube_done(&plan->cube);
+    plan->cube = (struct sq_cube){0};
+    sq_array_sources_done(&plan->arrays);
+    sq_store_state_done(&plan->state);
+}
+
+int sq_plan_again(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    void (*const message)(void *, enum squall_convert_event, const char *) = plan->events.message;
+    const bool of_arrays = plan->arrays.dataset != NULL;
+    forget(plan);
+    SQ_TRY(sq_store_state_read(plan->target, &plan->state, err));
+    SQ_TRY(compare_settings(plan, err));
+    plan->events.message = NULL; /* all was told the first time */
+    int status = of_arrays ? sq_plan_open_arrays(plan, err) : sq_plan_damage(plan, err);
+    if (!status)
+        status = plan_units(plan, err);
+    plan->events.message = message;
+    return status;
 }
 
 int squall_convert_plan_new(squall_context *ctx, const struct squall_convert_options *options, const struct squall_convert_events *events,
@@ -304,18 +346,9 @@ void squall_convert_plan_free(squall_convert_plan *plan)
 {
     if (!plan)
         return;
-    for (size_t i = 0; i < plan->unit_count; i++)
-        sq_free(plan->units[i].why);
-    sq_free(plan->units);
-    sq_free(plan->outlooks);
-    sq_free(plan->bricks);
-    sq_input_list_done(&plan->inputs);
-    sq_layout_done(&plan->layout);
-    sq_cube_done(&plan->cube);
-    sq_array_sources_done(&plan->arrays);
+    forget(plan);
     sq_grib_index_done(&plan->index);
     sq_source_list_done(&plan->sources);
-    sq_store_state_done(&plan->state);
     sq_settings_done(&plan->settings);
     sq_free(plan->target);
     sq_free(plan->replaced);

@@ -17,6 +17,7 @@ enum sq_todo {
     SQ_TODO_REDO,    /* recorded, but the sources hold more or something else */
     SQ_TODO_KEEP,    /* its record is lost or cannot be, and a redo would lose what is stored: left as it is */
     SQ_TODO_STRICT,  /* --strict: has a bad input */
+    SQ_TODO_ANOTHER, /* another part's (--part) */
 };
 
 /* A unit of which the sources hold fields, or one that is to be mended. */
@@ -91,6 +92,9 @@ int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err) SQ
 /* carry: room for what the fields point at. */
 struct sq_unit_fields sq_plan_unit_fields(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit,
                                           struct sq_carry *carry);
+/* Of the units of other parts, how many are not what the sources hold, by these records? */
+int sq_plan_count_left(const struct squall_convert_plan *plan, const struct sq_records *now, uint64_t *ret,
+                       struct squall_error *err) SQUALL_CHECK;
 /* Does the record have a field stored that the unit, as it was loaded, lacks? slabs: of each array, enum sq_slab_state of the unit's. */
 bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const uint8_t *const *slabs);
 /* "a.grib2, b.grib2 and 3 more": of the files that the record was made of, those whose names the sources do not have; nothing: none. */
@@ -126,6 +130,14 @@ int sq_plan_memory(struct squall_convert_plan *plan, struct squall_error *err) S
 
 /* prepare.c: publish layout.json, coordinates, flags and metadata. Of arrays what cannot be read is an input of its own, and told of in the schema. */
 int sq_plan_prepare(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+
+/* plan.c: plan against the destination as it is now. What was found in GRIB files is kept, other sources are opened again. */
+int sq_plan_again(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+
+static inline bool sq_plan_has_unit(const struct squall_convert_plan *plan, uint64_t unit)
+{
+    return sq_part_has(plan->settings.part, unit);
+}
 
 /* Tell the user. */
 __attribute__((format(printf, 3, 4), nonnull(3))) void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kind,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct todo_counts {
-    uint64_t of[SQ_TODO_STRICT + 1];
+    uint64_t of[SQ_TODO_ANOTHER + 1];
 };
 
 static struct todo_counts count_todo(const struct squall_convert_plan *plan)
@@ -96,7 +96,8 @@ static int set_units(const struct squall_convert_plan *plan, struct sq_json *rep
     struct todo_counts n = count_todo(plan);
     struct sq_json *v = sq_json_new_object();
     if (!v || set_uint(v, "write", n.of[SQ_TODO_WRITE]) || set_uint(v, "redo", n.of[SQ_TODO_REDO]) ||
-        set_uint(v, "done", n.of[SQ_TODO_NOTHING]) || set_uint(v, "left", n.of[SQ_TODO_KEEP] + n.of[SQ_TODO_STRICT])) {
+        set_uint(v, "done", n.of[SQ_TODO_NOTHING]) || set_uint(v, "left", n.of[SQ_TODO_KEEP] + n.of[SQ_TODO_STRICT]) ||
+        (plan->settings.part.count && set_uint(v, "of_other_parts", n.of[SQ_TODO_ANOTHER]))) {
         sq_json_free(v);
         return SQUALL_ENOMEM;
     }

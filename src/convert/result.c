@@ -38,11 +38,20 @@ static int set_uint(struct sq_json *object, const char *key, uint64_t value)
     return sq_json_set(object, key, sq_json_new_uint(value));
 }
 
+/* Of a part: how many units are other parts', and whether these are written; null while others are at work. */
+static int set_part(const struct sq_run *run, struct sq_json *units)
+{
+    int first = set_uint(units, "of_other_parts", run->totals.units_another);
+    struct sq_json *left = run->others_work ? sq_json_new_null() : sq_json_new_uint(run->others_left);
+    int second = sq_json_set(units, "left_by_other_parts", left);
+    return first ? first : second;
+}
+
 static int set_units(const struct sq_run *run, struct sq_json *report)
 {
     struct sq_json *v = sq_json_new_object();
     if (!v || set_uint(v, "done", run->totals.units_done) || set_uint(v, "skipped", run->totals.units_skipped) ||
-        set_uint(v, "failed", run->totals.units_failed)) {
+        set_uint(v, "failed", run->totals.units_failed) || (run->plan->settings.part.count && set_part(run, v))) {
         sq_json_free(v);
         return SQUALL_ENOMEM;
     }
@@ -149,6 +158,19 @@ static void add_fields_left_out(const struct sq_field_counts *n, const char *nou
     }
 }
 
+static void part_line(const struct sq_run *run, struct sq_text *out)
+{
+    const struct sq_part part = run->plan->settings.part;
+    sq_text_printf(out, "part %u of %u; other parts have ", part.number, part.count);
+    sq_text_add_count(out, run->totals.units_another, "unit");
+    if (run->others_work)
+        sq_text_add(out, ", and some of them are at work\n");
+    else if (run->others_left)
+        sq_text_printf(out, ", of which %llu are not written and nobody is at work\n", (unsigned long long)run->others_left);
+    else
+        sq_text_add(out, ", all of them written\n");
+}
+
 static int report_text(const struct sq_run *run, const struct partial *p, char **ret, struct squall_error *err)
 {
     const struct sq_run_totals *t = &run->totals;
@@ -172,6 +194,8 @@ static int report_text(const struct sq_run *run, const struct partial *p, char *
     if (t->units_failed)
         sq_text_printf(&out, ", %llu left", (unsigned long long)t->units_failed);
     sq_text_add(&out, "\n");
+    if (run->plan->settings.part.count)
+        part_line(run, &out);
     add_fields_left_out(&n, sq_report_noun(run->plan), &out);
     for (size_t i = 0; i < run->plan->unit_count; i++) {
         if (!run->failures[i])

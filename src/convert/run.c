@@ -1,6 +1,6 @@
 /*
  * Carrying a plan out: lock → sweep → prepare → units → records of bad inputs → (to replace a store: swap). Whatever ends it,
- * what is durable stays, and the same command goes on from there.
+ * what is durable stays, and the same command goes on from there. What is different for one of several parts is in part.c.
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -15,10 +15,12 @@
 
 struct locks {
     struct sq_lock *target, *replaced;
+    struct sq_lock *brief; /* of a part: while it begins */
 };
 
 static void release(struct locks *locks)
 {
+    sq_lock_release(locks->brief);
     sq_lock_release(locks->target);
     sq_lock_release(locks->replaced);
 }
@@ -148,7 +150,7 @@ static int mend_flags_of(const struct squall_convert_plan *plan, const struct sq
     return same ? 0 : sq_flags_set(plan->target, chunk, first, flags, record->init_count, err);
 }
 
-/* A run that was killed between a unit's record and its flags; units that are written now get theirs then. */
+/* A run that was killed between a unit's record and its flags; units that are written now, and those of other parts, get theirs then. */
 static int mend_flags(const struct squall_convert_plan *plan, struct squall_error *err)
 {
     size_t next = 0;
@@ -157,9 +159,17 @@ static int mend_flags(const struct squall_convert_plan *plan, struct squall_erro
         while (next < plan->unit_count && plan->units[next].unit < record->unit)
             next++;
         bool planned = next < plan->unit_count && plan->units[next].unit == record->unit;
-        if (record->valid && !(planned && plan->units[next].todo != SQ_TODO_NOTHING))
+        if (record->valid && sq_plan_has_unit(plan, record->unit) && !(planned && plan->units[next].todo != SQ_TODO_NOTHING))
             SQ_TRY(mend_flags_of(plan, record, err));
     }
+    return 0;
+}
+
+int sq_plan_mend_all_flags(const struct squall_convert_plan *plan, const struct sq_records *records, struct squall_error *err)
+{
+    for (size_t i = 0; i < records->unit_count; i++)
+        if (records->units[i].valid)
+            SQ_TRY(mend_flags_of(plan, &records->units[i], err));
     return 0;
 }
 
@@ -176,6 +186,7 @@ static int count_units(struct sq_run *run, struct squall_error *err)
         const struct sq_planned_unit *unit = &plan->units[i];
         run->units_to_do += sq_is_to_do(unit);
         run->totals.units_skipped += unit->todo == SQ_TODO_NOTHING;
+        run->totals.units_another += unit->todo == SQ_TODO_ANOTHER;
         if (unit->todo != SQ_TODO_KEEP && unit->todo != SQ_TODO_STRICT)
             continue;
         run->totals.units_failed++;
@@ -200,7 +211,8 @@ static int open_journal(struct sq_run *run, struct squall_error *err)
     const struct squall_convert_plan *plan = run->plan;
     const struct sq_records *records = &plan->state.records;
     const char *command = plan->settings.command;
-    SQ_TRY(sq_journal_new(plan->state.records_folder, records->last_epoch + 1, command, &run->journal, err));
+    const struct sq_record_source source = {records->last_epoch + 1, plan->settings.part.number};
+    SQ_TRY(sq_journal_new(plan->state.records_folder, source, command, &run->journal, err));
     return records->command && !strcmp(records->command, command) ? 0 : sq_journal_begin(run->journal, err);
 }
 
@@ -228,7 +240,7 @@ static int go_on_with_staged(struct sq_run *run, struct squall_error *err)
     for (size_t i = 0; i < plan->state.records.unit_count; i++) {
         struct sq_record_unit *record = &plan->state.records.units[i];
         char *told = NULL;
-        if (!record->is_staged)
+        if (!record->is_staged || !sq_plan_has_unit(plan, record->unit))
             continue;
         if (!run->journal)
             SQ_TRY(open_journal(run, err));
@@ -238,7 +250,33 @@ static int go_on_with_staged(struct sq_run *run, struct squall_error *err)
         if (why)
             SQ_TRY(leave_unplaced(plan, record->unit, why, err));
     }
-    return sq_staged_sweep(plan->state.records_folder, &plan->state.records, err);
+    return sq_staged_sweep(plan->state.records_folder, plan->settings.part, &plan->state.records, err);
+}
+
+/* Others are locked out, but for parts that are at work. */
+static int prepare(struct sq_run *run, struct squall_error *err)
+{
+    struct squall_convert_plan *plan = run->plan;
+    SQ_TRY(sq_sweep(plan, plan->settings.part.count == 0, err));
+    SQ_TRY(go_on_with_staged(run, err));
+    SQ_TRY(count_units(run, err));
+    SQ_TRY(sq_plan_prepare(plan, err));
+    return mend_flags(plan, err);
+}
+
+static int begin(struct sq_run *run, struct locks *locks, struct squall_error *err)
+{
+    struct squall_convert_plan *plan = run->plan;
+    if (plan->settings.part.count) {
+        SQ_TRY(sq_part_begin(plan, &locks->target, &locks->brief, err));
+    } else {
+        SQ_TRY(take_locks(plan, locks, err));
+        SQ_TRY(check_unchanged(plan, err));
+    }
+    SQ_TRY(prepare(run, err));
+    sq_lock_release(locks->brief);
+    locks->brief = NULL;
+    return 0;
 }
 
 static int carry_out(struct sq_run *run, struct locks *locks, struct squall_error *err)
@@ -246,13 +284,7 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
     struct squall_convert_plan *plan = run->plan;
     if (!plan->arrays.dataset)
         prefetch_first(plan);
-    SQ_TRY(take_locks(plan, locks, err));
-    SQ_TRY(check_unchanged(plan, err));
-    SQ_TRY(sq_sweep(plan, err));
-    SQ_TRY(go_on_with_staged(run, err));
-    SQ_TRY(count_units(run, err));
-    SQ_TRY(sq_plan_prepare(plan, err));
-    SQ_TRY(mend_flags(plan, err));
+    SQ_TRY(begin(run, locks, err));
     if (!run->journal && (run->units_to_do > 0 || has_new_input(plan) || has_new_failure(run)))
         SQ_TRY(open_journal(run, err));
     if (run->units_to_do > 0)
@@ -261,6 +293,8 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
         SQ_TRY(record_inputs(run, err));
     if (has_new_failure(run))
         SQ_TRY(record_failures(run, err));
+    if (plan->settings.part.count)
+        return sq_part_end(run, &locks->target, err);
     return plan->replaced ? swap(plan, locks, err) : 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "sys/file.h"
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -441,6 +442,21 @@ static int parse_codecs(struct sq_settings *s, const char *text, struct squall_e
     return 0;
 }
 
+static int parse_part(struct sq_settings *s, const char *text, struct squall_error *err)
+{
+    char again[sizeof "999999999/999999999"];
+    if (s->overwrite)
+        return sq_error(err, SQUALL_EINVAL, "--part and --overwrite exclude each other: no part may remove what others write");
+    bool good = sscanf(text, "%9u/%9u", &s->part.number, &s->part.count) == 2 && s->part.number >= 1 && s->part.number <= s->part.count;
+    if (good) {
+        snprintf(again, sizeof again, "%u/%u", s->part.number, s->part.count);
+        good = !strcmp(text, again);
+    }
+    return good ? 0
+                : sq_error(err, SQUALL_EINVAL, "--part %s: wanted is I/N, the part's number from 1 on and how many there are, such as 2/5",
+                           text);
+}
+
 static int parse_into(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
 {
     SQ_TRY(parse_places(s, o, err));
@@ -461,6 +477,8 @@ static int parse_into(struct sq_settings *s, const struct squall_convert_options
         SQ_TRY(parse_y_order(s, o->y_order, err));
     if (o->every)
         SQ_TRY(parse_every(s, o->every, err));
+    if (o->part)
+        SQ_TRY(parse_part(s, o->part, err));
     return put_in_words(s, o, err);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
+#include "convert/lock.h"
 #include "cube/cube.h"
 #include "engine/scatter.h"
 #include "squall/convert.h"
@@ -64,6 +65,7 @@ struct sq_settings {
     const char *append_dim, *concat_dim; /* NULL: not given */
     const char *group;                   /* without slashes at its ends; NULL: the root */
     enum squall_drift drift;
+    struct sq_part part; /* {0}: the whole */
     bool overwrite, strict;
     struct sq_arena *arena; /* all of the above */
     const char *text;       /* the options that fix the stored bytes, as the command takes them: "--dtype float16" */

@@ -155,7 +155,7 @@ int sq_staged_go_on(const struct sq_staging *s, struct sq_record_unit *record, c
     return sq_journal_add_invalid(s->journal, record->unit, *ret_why, err);
 }
 
-int sq_staged_sweep(const char *records_folder, const struct sq_records *records, struct squall_error *err)
+int sq_staged_sweep(const char *records_folder, struct sq_part part, const struct sq_records *records, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *all = folder_of_all(records_folder);
     char **names;
@@ -170,8 +170,9 @@ int sq_staged_sweep(const char *records_folder, const struct sq_records *records
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         char *end;
-        const struct sq_record_unit *record = sq_records_unit(records, strtoull(names[i], &end, 10));
-        if (!*end && record && record->is_staged)
+        const uint64_t unit = strtoull(names[i], &end, 10);
+        const struct sq_record_unit *record = sq_records_unit(records, unit);
+        if (!*end && ((record && record->is_staged) || !sq_part_has(part, unit)))
             continue;
         SQ_CLEANUP_FREE char *path = sq_path_join(all, names[i]);
         status = path ? sq_tree_remove(path, err) : sq_error_memory(err, strlen(all));

@@ -8,6 +8,7 @@
 
 #include "convert/journal.h"
 #include "convert/layout.h"
+#include "convert/lock.h"
 
 struct sq_staging {
     const char *store, *records_folder;
@@ -24,7 +25,8 @@ int sq_staged_replace(const struct sq_staging *s, const struct sq_record_unit *r
  * nor in its place, which no killed run leaves so; the unit then holds no longer, and its line says so. NULL: it is done. The caller's.
  */
 int sq_staged_go_on(const struct sq_staging *s, struct sq_record_unit *record, char **ret_why, struct squall_error *err) SQUALL_CHECK;
-/* Remove what is staged of units of which no line speaks. */
-int sq_staged_sweep(const char *records_folder, const struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
+/* Remove what is staged of the part's units of which no line speaks. */
+int sq_staged_sweep(const char *records_folder, struct sq_part part, const struct sq_records *records,
+                    struct squall_error *err) SQUALL_CHECK;
 
 #endif

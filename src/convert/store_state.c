@@ -123,10 +123,11 @@ static int read_folder(const char *store, struct sq_store_state *state, struct s
         SQ_TRY(holds_nothing_else(store, &nothing_else, err));
         return nothing_else ? 0 : refuse_folder(store, err);
     }
+    SQ_TRY(
+        sq_records_load(state->records_folder, &state->records, err)); /* first: the layout grows before there are records of more units */
     SQ_TRY(read_layout(layout, state, err));
     SQ_TRY(sq_file_stat(root, &kind, NULL, err));
     state->complete = kind == SQ_FILE_REGULAR;
-    SQ_TRY(sq_records_load(state->records_folder, &state->records, err));
     return check_units(state, err);
 }
 
@@ -157,6 +158,19 @@ void sq_store_state_done(struct sq_store_state *state)
     sq_free(state->calendar);
     sq_free(state->init_times_s);
     *state = (struct sq_store_state){0};
+}
+
+bool sq_store_state_same(const struct sq_store_state *a, const struct sq_store_state *b)
+{
+    if (a->exists != b->exists || a->complete != b->complete)
+        return false;
+    if (!a->exists)
+        return true;
+    if (a->init_count != b->init_count || a->init_start_s != b->init_start_s || a->init_step_s != b->init_step_s ||
+        a->init_chunk != b->init_chunk || (a->init_times_s != NULL) != (b->init_times_s != NULL))
+        return false;
+    return (!a->init_times_s || !memcmp(a->init_times_s, b->init_times_s, (size_t)a->init_count * sizeof *a->init_times_s)) &&
+           sq_json_equal(a->layout, b->layout) && sq_json_equal(a->schema, b->schema);
 }
 
 int64_t sq_store_init_time(const struct sq_store_state *state, uint64_t init)

@@ -27,6 +27,8 @@ struct sq_store_state {
 /* *ret: sq_store_state_done. SQUALL_EREFUSED: the destination is another thing, which the message names. */
 int sq_store_state_read(const char *store, struct sq_store_state *ret, struct squall_error *err) SQUALL_CHECK;
 void sq_store_state_done(struct sq_store_state *state);
+/* The same but for records: what was planned on the one holds on the other. */
+bool sq_store_state_same(const struct sq_store_state *a, const struct sq_store_state *b);
 
 int64_t sq_store_init_time(const struct sq_store_state *state, uint64_t init);
 /* The time, or the index along a dimension that is none. */

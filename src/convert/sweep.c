@@ -1,6 +1,7 @@
 /*
  * Temporary files of runs that were killed. They lie where a run writes: beside metadata, coordinates, flags and records, and
- * in the folders of units that have no record. Whoever holds the lock is alone, so every temporary file is a dead one's.
+ * in the folders of units that have no record. Where nobody else is at work every one of them is a dead one's. A part that begins is alone with
+ * its units; in the folders that it shares it removes what dead processes of this machine left, and leaves the rest to the last of the parts.
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -10,8 +11,10 @@
 #include "store/zarr_writer.h"
 #include <string.h>
 
+enum { DEEP = 1, SHARED = 2 /* others may be at work there */ };
+
 /* A folder that is not there is clean. */
-static int sweep_folder(const char *folder, bool deep, struct squall_error *err)
+static int sweep_folder(const char *folder, int how, struct squall_error *err)
 {
     char **names;
     size_t count;
@@ -22,8 +25,8 @@ static int sweep_folder(const char *folder, bool deep, struct squall_error *err)
     SQ_TRY(sq_folder_list(folder, &names, &count, err));
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
-        bool temporary = sq_atomic_is_temporary(names[i], NULL);
-        if (!temporary && !deep)
+        bool temporary = sq_atomic_is_temporary(names[i]);
+        if (temporary ? how & SHARED && !sq_atomic_is_abandoned(names[i]) : !(how & DEEP))
             continue;
         SQ_CLEANUP_FREE char *path = sq_path_join(folder, names[i]);
         if (!path)
@@ -31,30 +34,30 @@ static int sweep_folder(const char *folder, bool deep, struct squall_error *err)
         else if (temporary)
             status = sq_file_remove(path, err);
         else if (sq_folder_is_real(path))
-            status = sweep_folder(path, true, err);
+            status = sweep_folder(path, how, err);
     }
     sq_names_free(names, count);
     return status;
 }
 
-static int sweep_below(const char *store, const char *name, bool deep, struct squall_error *err)
+static int sweep_below(const char *store, const char *name, int how, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *path = sq_path_join(store, name);
-    return path ? sweep_folder(path, deep, err) : sq_error_memory(err, strlen(store));
+    return path ? sweep_folder(path, how, err) : sq_error_memory(err, strlen(store));
 }
 
-static int sweep_array(const struct squall_convert_plan *plan, const char *name, struct squall_error *err)
+static int sweep_array(const struct squall_convert_plan *plan, const char *name, int how, struct squall_error *err)
 {
     uint64_t units = (plan->cube.init_count + plan->layout.init_chunk - 1) / plan->layout.init_chunk;
-    SQ_TRY(sweep_below(plan->target, name, false, err));
+    SQ_TRY(sweep_below(plan->target, name, how, err));
     for (uint64_t unit = 0; unit < units; unit++) {
         const struct sq_record_unit *record = sq_records_unit(&plan->state.records, unit);
-        if (record && record->valid)
+        if ((record && record->valid) || (how & SHARED && !sq_plan_has_unit(plan, unit)))
             continue;
         SQ_CLEANUP_FREE char *path = sq_store_chunk_path(plan->target, name, 1, &unit);
         if (!path)
             return sq_error_memory(err, strlen(name));
-        SQ_TRY(sweep_folder(path, true, err));
+        SQ_TRY(sweep_folder(path, DEEP, err));
     }
     return 0;
 }
@@ -66,18 +69,19 @@ static int remove_beside(const struct squall_convert_plan *plan, struct squall_e
     return beside ? sq_tree_remove(beside, err) : sq_error_memory(err, strlen(plan->target));
 }
 
-int sq_sweep(const struct squall_convert_plan *plan, struct squall_error *err)
+int sq_sweep(const struct squall_convert_plan *plan, bool alone, struct squall_error *err)
 {
-    if (!plan->replaced)
+    const int shared = alone ? 0 : SHARED;
+    if (!plan->replaced && plan->settings.part.count == 0)
         SQ_TRY(remove_beside(plan, err));
-    SQ_TRY(sweep_below(plan->target, SQ_FLAG_EXISTS, true, err)); /* the records are in it */
-    if (!plan->state.exists)                                      /* nothing else has been begun */
+    SQ_TRY(sweep_below(plan->target, SQ_FLAG_EXISTS, DEEP | shared, err)); /* the records are in it */
+    if (!plan->state.exists)                                               /* nothing else has been begun */
         return 0;
-    SQ_TRY(sweep_folder(plan->target, false, err));
-    SQ_TRY(sweep_below(plan->target, SQ_FLAG_COUNT, true, err));
+    SQ_TRY(sweep_folder(plan->target, shared, err));
+    SQ_TRY(sweep_below(plan->target, SQ_FLAG_COUNT, DEEP | shared, err));
     for (size_t i = 0; i < plan->cube.coordinate_count; i++)
-        SQ_TRY(sweep_below(plan->target, plan->cube.coordinates[i].name, true, err));
+        SQ_TRY(sweep_below(plan->target, plan->cube.coordinates[i].name, DEEP | shared, err));
     for (size_t i = 0; i < plan->layout.array_count; i++)
-        SQ_TRY(sweep_array(plan, plan->layout.arrays[i].name, err));
+        SQ_TRY(sweep_array(plan, plan->layout.arrays[i].name, shared, err));
     return 0;
 }

@@ -257,6 +257,10 @@ static int weigh_unrecorded(const struct squall_convert_plan *plan, struct sq_pl
 static int decide(const struct squall_convert_plan *plan, const bool *bad_files, struct sq_planned_unit *unit, struct squall_error *err)
 {
     unit->record = sq_records_unit(&plan->state.records, unit->unit);
+    if (!sq_plan_has_unit(plan, unit->unit)) {
+        unit->todo = SQ_TODO_ANOTHER;
+        return 0;
+    }
     SQ_TRY(unit->record ? weigh(plan, unit, err) : weigh_unrecorded(plan, unit, err));
     if (!plan->settings.strict || !sq_is_to_do(unit) || !has_bad_input(plan, unit, bad_files))
         return 0;
@@ -301,6 +305,23 @@ int sq_plan_units(struct squall_convert_plan *plan, struct squall_error *err)
         plan->units[plan->unit_count++] = unit;
         SQ_TRY(decide(plan, bad_files, &plan->units[plan->unit_count - 1], err));
     }
+}
+
+int sq_plan_count_left(const struct squall_convert_plan *plan, const struct sq_records *now, uint64_t *ret, struct squall_error *err)
+{
+    *ret = 0;
+    for (size_t i = 0; i < plan->unit_count; i++) {
+        struct sq_planned_unit unit = plan->units[i];
+        if (unit.todo != SQ_TODO_ANOTHER)
+            continue;
+        unit.todo = SQ_TODO_WRITE;
+        unit.record = sq_records_unit(now, unit.unit);
+        if (unit.record)
+            SQ_TRY(weigh(plan, &unit, err));
+        sq_free(unit.why);
+        *ret += (unit.record && unit.record->is_staged) || (sq_is_to_do(&unit) && !sq_records_left(now, unit.unit));
+    }
+    return 0;
 }
 
 bool sq_plan_loses(const struct sq_record_unit *record, const struct sq_layout *layout, const uint8_t *const *slabs_of)

@@ -39,7 +39,8 @@ static int note(const char *store, const struct sq_store_state *seen, const stru
     const char *command = now.records.command; /* stays the one that goes on */
     int status = 0;
     if (now.exists)
-        status = sq_journal_new(now.records_folder, now.records.last_epoch + 1, command ? command : "squall convert", &journal, err);
+        status = sq_journal_new(now.records_folder, (struct sq_record_source){now.records.last_epoch + 1, 0},
+                                command ? command : "squall convert", &journal, err);
     if (journal)
         status = note_units(store, &now, seen, damage, journal, ret_count, err);
     sq_journal_close(journal);

@@ -7,6 +7,7 @@
 
 struct sq_run_totals {
     uint64_t units_done, units_skipped, units_failed;
+    uint64_t units_another; /* other parts' */
     uint64_t fields_written, fields_carried;
     uint64_t bytes_in, bytes_out;
 };
@@ -23,6 +24,8 @@ struct sq_run {
     char **failures;                 /* of each planned unit: why it was left; NULL: it was not */
     struct sq_arena *arena;
     uint64_t units_to_do;
+    bool others_work;     /* of a part: others are still at work */
+    uint64_t others_left; /* else: how many of the others' units are not written */
 };
 
 /* Write every unit that the plan has to do. Returns when all of them are durable, or with what stopped it. */
@@ -46,8 +49,17 @@ int sq_run_leave_damaged(struct sq_run *run, size_t which, const char *what, str
 /* The unit is not written; the run goes on. which: of the plan's */
 int sq_run_leave(struct sq_run *run, size_t which, const char *why, struct squall_error *err) SQUALL_CHECK;
 
-/* sweep.c: remove what a killed run left half-written. Only while the lock is held. */
-int sq_sweep(const struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+/* run.c: flags of all units with a record, whose runs were killed before they set them; where nobody else is at work. */
+int sq_plan_mend_all_flags(const struct squall_convert_plan *plan, const struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
+
+/* part.c: a part's beginning: its own lock, and "lock"; the plan is fit for the store as it is. *ret_own, *ret_brief: sq_lock_release. */
+int sq_part_begin(struct squall_convert_plan *plan, struct sq_lock **ret_own, struct sq_lock **ret_brief,
+                  struct squall_error *err) SQUALL_CHECK;
+/* Its end, when its units are written: the journal is closed, and the last part does what concerns the whole. *own goes. */
+int sq_part_end(struct sq_run *run, struct sq_lock **own, struct squall_error *err) SQUALL_CHECK;
+
+/* sweep.c: remove what a killed run left half-written. Only while the lock is held. alone: no other part lives. */
+int sq_sweep(const struct squall_convert_plan *plan, bool alone, struct squall_error *err) SQUALL_CHECK;
 
 /* result.c: the report, as JSON and as text. *ret: squall_convert_result_done. */
 int sq_run_result(const struct sq_run *run, struct squall_convert_result *ret, struct squall_error *err) SQUALL_CHECK;

@@ -275,7 +275,7 @@ static void list_indexes(const char *folder, char *const *names, size_t name_cou
         enum sq_file_kind kind = SQ_FILE_NONE;
         if (f.path && sq_file_stat(f.path, &kind, &f.identity, NULL))
             kind = SQ_FILE_NONE;
-        const bool abandoned = sq_atomic_is_temporary(names[i], NULL) && sq_clock_now_ns() - f.identity.mtime_ns > ABANDONED_NS;
+        const bool abandoned = sq_atomic_is_temporary(names[i]) && sq_clock_now_ns() - f.identity.mtime_ns > ABANDONED_NS;
         if (kind == SQ_FILE_REGULAR && abandoned && !sq_file_remove(f.path, NULL))
             kind = SQ_FILE_NONE;
         if (kind == SQ_FILE_REGULAR && is_index(names[i]))

@@ -3,12 +3,14 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "sys/file.h"
+#include "sys/process.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char TEMPORARY_SUFFIX[] = ".squall-tmp";
@@ -49,8 +51,10 @@ static int make_temporary(const char *path, const void *bytes, size_t size_bytes
 {
     size_t folder_length = (size_t)(sq_path_name(path) - path);
     SQ_CLEANUP_FREE char *folder = folder_length ? sq_strndup(path, folder_length) : sq_strdup(".");
-    SQ_CLEANUP_FREE char *temporary = sq_format("%.*s.%s.%ld-%lu%s", (int)folder_length, path, sq_path_name(path), (long)getpid(),
-                                                atomic_fetch_add(&counter, 1), TEMPORARY_SUFFIX);
+    const struct sq_process_tag me = sq_process_tag();
+    SQ_CLEANUP_FREE char *temporary =
+        sq_format("%.*s.%s.%08" PRIx32 "-%" PRId64 "-%" PRIx64 "-%lu%s", (int)folder_length, path, sq_path_name(path), me.machine, me.pid,
+                  me.start_ticks, atomic_fetch_add(&counter, 1), TEMPORARY_SUFFIX);
     if (!temporary || !folder)
         return sq_error_memory(err, strlen(path));
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -80,12 +84,21 @@ int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum
     return durability == SQ_DURABILITY_FULL ? sq_folder_sync(folder, err) : 0;
 }
 
+/* On NFS a link whose answer was lost is asked for again, and then found there already. */
+static bool has_two_names(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && info.st_nlink == 2;
+}
+
 int sq_atomic_create(const char *path, const void *bytes, size_t size_bytes, bool *ret_made, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *folder = NULL;
     SQ_CLEANUP_FREE char *temporary = NULL;
     SQ_TRY(make_temporary(path, bytes, size_bytes, SQ_DURABILITY_FULL, &folder, &temporary, err));
     int os_errno = link(temporary, path) == 0 ? 0 : errno;
+    if (os_errno == EEXIST && has_two_names(temporary))
+        os_errno = 0;
     unlink(temporary);
     if (os_errno && os_errno != EEXIST)
         return sq_error_errno(err, os_errno, "%s: creating it", path);
@@ -95,20 +108,29 @@ int sq_atomic_create(const char *path, const void *bytes, size_t size_bytes, boo
     return 0;
 }
 
-int sq_atomic_is_temporary(const char *name, long *ret_pid)
+/* By whom a name is, if it is a temporary file's. */
+static bool read_name(const char *name, struct sq_process_tag *ret)
 {
-    size_t length = strlen(name), suffix = sizeof TEMPORARY_SUFFIX - 1;
+    const size_t length = strlen(name), suffix = sizeof TEMPORARY_SUFFIX - 1;
     if (name[0] != '.' || length <= suffix || strcmp(name + length - suffix, TEMPORARY_SUFFIX) != 0)
-        return 0;
-    /* ".NAME.PID-COUNTER.squall-tmp": the last dot before the suffix begins PID-COUNTER */
-    size_t dot = length - suffix;
+        return false;
+    size_t dot = length - suffix; /* the last dot before the suffix begins MACHINE-PID-START-COUNTER */
     while (dot > 0 && name[dot - 1] != '.')
         dot--;
-    char *end;
-    long pid = strtol(name + dot, &end, 10);
-    if (end == name + dot || *end != '-' || pid <= 0)
-        return 0;
-    if (ret_pid)
-        *ret_pid = pid;
-    return 1;
+    int end = 0;
+    return sscanf(name + dot, "%8" SCNx32 "-%18" SCNd64 "-%16" SCNx64 "-%*18[0-9]%n", &ret->machine, &ret->pid, &ret->start_ticks, &end) ==
+               3 &&
+           dot + (size_t)end == length - suffix && ret->pid > 0;
+}
+
+bool sq_atomic_is_temporary(const char *name)
+{
+    struct sq_process_tag by;
+    return read_name(name, &by);
+}
+
+bool sq_atomic_is_abandoned(const char *name)
+{
+    struct sq_process_tag by;
+    return read_name(name, &by) && sq_process_look_tag(&by) == SQ_PROCESS_DEAD;
 }

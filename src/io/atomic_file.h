@@ -15,7 +15,7 @@ enum sq_durability {
     SQ_DURABILITY_FULL, /* and the folder is synced after it */
 };
 
-/* path's folder must exist. Temporary names are ".NAME.PID-COUNTER.squall-tmp" (see sq_atomic_is_temporary). */
+/* path's folder must exist. Temporary names are ".NAME.MACHINE-PID-START-COUNTER.squall-tmp", the process's own on all machines. */
 int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability,
                     struct squall_error *err) SQUALL_CHECK;
 /*
@@ -23,7 +23,8 @@ int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum
  * try at once exactly one makes it. Durable (SQ_DURABILITY_FULL).
  */
 int sq_atomic_create(const char *path, const void *bytes, size_t size_bytes, bool *ret_made, struct squall_error *err) SQUALL_CHECK;
-/* Is this name in a folder one that an interrupted sq_atomic_write left? ret_pid may be NULL. */
-int sq_atomic_is_temporary(const char *name, long *ret_pid);
+/* Is this name in a folder one of a temporary file? And is it a dead process's, as far as can be known here? */
+bool sq_atomic_is_temporary(const char *name);
+bool sq_atomic_is_abandoned(const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 /* See process.h. Linux tells a process's start in /proc/PID/stat, field 22 (proc(5)). */
 #include "sys/process.h"
+#include "base/crc32c.h"
 #include "base/error_internal.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -47,21 +48,49 @@ int sq_process_self(struct sq_process *ret, struct squall_error *err)
     size_t length = read_small("/proc/sys/kernel/random/boot_id", self.boot, sizeof self.boot);
     while (length > 0 && self.boot[length - 1] == '\n')
         self.boot[--length] = 0;
+    const ssize_t got = readlink("/proc/self/ns/pid", self.pid_namespace, sizeof self.pid_namespace - 1);
+    self.pid_namespace[got > 0 ? got : 0] = 0;
     self.start_ticks = start_of(self.pid);
     *ret = self;
     return 0;
 }
 
+/* Of a process whose pid counts here. */
+static enum sq_process_state look_here(int64_t pid, uint64_t start_ticks)
+{
+    if (pid <= 0 || pid > INT32_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
+        return SQ_PROCESS_DEAD;
+    const uint64_t start = start_of(pid);
+    return start != 0 && start != start_ticks ? SQ_PROCESS_DEAD : SQ_PROCESS_LIVES;
+}
+
 enum sq_process_state sq_process_look(const struct sq_process *other, const struct sq_process *self)
 {
-    if (strcmp(other->host, self->host) != 0)
+    if (strcmp(other->host, self->host) != 0 || strcmp(other->boot, self->boot) != 0 ||
+        strcmp(other->pid_namespace, self->pid_namespace) != 0)
         return SQ_PROCESS_ELSEWHERE;
-    if (strcmp(other->boot, self->boot) != 0 || other->pid <= 0)
-        return SQ_PROCESS_DEAD;
-    if (kill((pid_t)other->pid, 0) != 0 && errno == ESRCH)
-        return SQ_PROCESS_DEAD;
-    uint64_t start = start_of(other->pid);
-    return start != 0 && start != other->start_ticks ? SQ_PROCESS_DEAD : SQ_PROCESS_LIVES;
+    return look_here(other->pid, other->start_ticks);
+}
+
+struct sq_process_tag sq_process_tag(void)
+{
+    static _Thread_local struct sq_process_tag own; /* without a lock, which a fork might find held */
+    struct sq_process self;
+    if (own.pid == getpid())
+        return own;
+    if (sq_process_self(&self, NULL))
+        return (struct sq_process_tag){.pid = getpid()};
+    own.machine = sq_crc32c(0, self.host, strlen(self.host) + 1);
+    own.machine = sq_crc32c(own.machine, self.boot, strlen(self.boot) + 1);
+    own.machine = sq_crc32c(own.machine, self.pid_namespace, strlen(self.pid_namespace));
+    own.pid = self.pid;
+    own.start_ticks = self.start_ticks;
+    return own;
+}
+
+enum sq_process_state sq_process_look_tag(const struct sq_process_tag *other)
+{
+    return other->machine == sq_process_tag().machine ? look_here(other->pid, other->start_ticks) : SQ_PROCESS_ELSEWHERE;
 }
 
 size_t sq_process_open_files_limit(void)

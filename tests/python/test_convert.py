@@ -725,6 +725,7 @@ def me():
     return {
         "host": os.uname().nodename,
         "boot": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        "pid_namespace": os.readlink("/proc/self/ns/pid"),
         "pid": os.getpid(),
         "start_ticks": int(stat.rsplit(")", 1)[1].split()[19]),
         "since": "2026-01-01T00:00:00Z",

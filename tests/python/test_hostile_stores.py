@@ -203,14 +203,14 @@ def test_links_that_lead_back_do_not_make_a_walk_endless(look, made, store, wher
 def test_nothing_outside_of_the_store_is_removed_or_made_through_links(look, made, store, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / ".x.12-0.squall-tmp").write_text("another's")
+    (outside / ".x.1f-12-3-0.squall-tmp").write_text("another's")
     (store / "chunk_exists/c/link").symlink_to(outside)
     (store / RECORDS / "guard").unlink()
     (store / RECORDS / "guard").symlink_to(outside / "new")
     assert "guard" in look("convert", made[0], store, codes=(1,)).err
     (store / RECORDS / "guard").unlink()
     look("convert", made[0], store, codes=(0,))
-    assert [p.name for p in outside.iterdir()] == [".x.12-0.squall-tmp"]
+    assert [p.name for p in outside.iterdir()] == [".x.1f-12-3-0.squall-tmp"]
 
 
 def test_no_name_or_text_of_a_store_reaches_the_terminal_raw(look, made, store):

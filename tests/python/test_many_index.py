@@ -213,7 +213,7 @@ def test_old_indexes_make_room(written, index):
             f.truncate(100 << 20)
         os.utime(f.name, (1000 - age, 1000 - age))
     (index / "notes.txt").write_text("not ours")
-    abandoned = index / f".{'0' * 32}.index.1-0.squall-tmp"
+    abandoned = index / f".{'0' * 32}.index.0-1-0-0.squall-tmp"
     abandoned.write_text("half of it")
     os.utime(abandoned, (1000, 1000))
     squall.open_many(written, "time")

@@ -96,7 +96,7 @@ static struct sq_journal *journal_in(const char *folder, unsigned epoch)
 {
     struct sq_journal *journal;
     struct squall_error err = SQUALL_ERROR_INIT;
-    if (sq_journal_new(folder, epoch, "squall convert in out", &journal, &err))
+    if (sq_journal_new(folder, (struct sq_record_source){epoch, 0}, "squall convert in out", &journal, &err))
         fail_msg("%s", err.message);
     return journal;
 }
@@ -136,6 +136,26 @@ static void a_record_reads_as_it_was_written(void **state)
     assert_string_equal(records.command, "squall convert in out");
     assert_int_equal(records.last_epoch, 1);
     sq_records_done(&records);
+}
+
+/* Of one epoch the part's number decides, as a number; then the epoch alone. */
+static void journals_are_replayed_by_epoch_and_part(void **state)
+{
+    static const struct {
+        struct sq_record_source source;
+        uint64_t size;
+    } journals[] = {{{2, 1}, 21}, {{1, 10}, 110}, {{1, 2}, 12}, {{1, 9}, 19}};
+    for (size_t last = 1; last <= 4; last++) {
+        struct sq_journal *journal;
+        assert_int_equal(sq_journal_new(*state, journals[4 - last].source, "x", &journal, NULL), 0);
+        add_unit(journal, 7, journals[4 - last].size);
+        sq_journal_close(journal);
+        struct sq_records records = loaded(*state);
+        const uint64_t expected = last == 1 ? 19 : last == 2 ? 19 : last == 3 ? 110 : 21;
+        assert_int_equal(sq_records_unit(&records, 7)->arrays[0].chunks[0].size_bytes, expected);
+        assert_int_equal(records.journal_count, last);
+        sq_records_done(&records);
+    }
 }
 
 static void the_later_record_of_a_unit_holds(void **state)
@@ -301,7 +321,7 @@ static void a_journal_is_never_written_over(void **state)
     struct sq_journal *journal = journal_in(*state, 1), *again;
     struct squall_error err = SQUALL_ERROR_INIT;
     assert_int_equal(sq_journal_begin(journal, NULL), 0);
-    assert_int_equal(sq_journal_new(*state, 1, "x", &again, &err), 0);
+    assert_int_equal(sq_journal_new(*state, (struct sq_record_source){1, 0}, "x", &again, &err), 0);
     assert_int_equal(sq_journal_begin(again, &err), SQUALL_EIO);
     assert_int_equal(sq_journal_add_invalid(again, 1, "t/c/1: missing", &err), SQUALL_EIO);
     sq_journal_close(again);
@@ -334,17 +354,19 @@ static void a_folder_without_journals_has_no_records(void **state)
 
 /* ---- the lock -------------------------------------------------------------------------------------------------------------------- */
 
+static const struct sq_part WHOLE = {0};
+
 static void a_lock_is_refused_to_others_until_it_is_released(void **state)
 {
     struct sq_lock *lock, *other;
     struct squall_error err = SQUALL_ERROR_INIT;
-    assert_int_equal(sq_lock_look(*state, NULL), 0);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), 0);
     assert_int_equal(sq_lock_take(*state, &lock, NULL), 0);
     assert_int_equal(sq_lock_take(*state, &other, &err), SQUALL_EREFUSED);
     char pid[32];
     snprintf(pid, sizeof pid, "process %ld", (long)getpid());
     assert_non_null(strstr(err.message, pid));
-    assert_int_equal(sq_lock_look(*state, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), SQUALL_EREFUSED);
     sq_lock_release(lock);
     assert_int_equal(sq_lock_take(*state, &lock, NULL), 0);
     sq_lock_release(lock);
@@ -361,35 +383,50 @@ static void a_dead_process_s_lock_is_taken_over(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     struct sq_lock *lock;
-    assert_int_equal(sq_lock_look(*state, NULL), 0);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), 0);
     assert_int_equal(sq_lock_take(*state, &lock, NULL), 0);
-    assert_int_equal(sq_lock_look(*state, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), SQUALL_EREFUSED);
     sq_lock_release(lock);
 }
 
-static void put_lock(const char *folder, const char *host, const char *boot, long pid, unsigned long long start)
+static void put_lock(const char *folder, const struct sq_process *p)
 {
     char text[800];
-    snprintf(text, sizeof text, "{\"host\":\"%s\",\"boot\":\"%s\",\"pid\":%ld,\"start_ticks\":%llu,\"since\":\"2026-01-01T00:00:00Z\"}",
-             host, boot, pid, start);
+    snprintf(
+        text, sizeof text,
+        "{\"host\":\"%s\",\"boot\":\"%s\",\"pid_namespace\":\"%s\",\"pid\":%lld,\"start_ticks\":%llu,\"since\":\"2026-01-01T00:00:00Z\"}",
+        p->host, p->boot, p->pid_namespace, (long long)p->pid, (unsigned long long)p->start_ticks);
     file_put(in_folder(folder, "lock"), text);
 }
 
-static void a_lock_is_judged_by_host_boot_and_start(void **state)
+static void a_lock_is_judged_by_process_and_start(void **state)
 {
     struct sq_process self;
-    struct squall_error err = SQUALL_ERROR_INIT;
     assert_int_equal(sq_process_self(&self, NULL), 0);
-    put_lock(*state, self.host, self.boot, getpid(), self.start_ticks);
-    assert_int_equal(sq_lock_look(*state, NULL), SQUALL_EREFUSED);
-    put_lock(*state, self.host, self.boot, getpid(), self.start_ticks + 1); /* an earlier process had our pid */
-    assert_int_equal(sq_lock_look(*state, NULL), 0);
-    put_lock(*state, self.host, "another-boot", getpid(), self.start_ticks);
-    assert_int_equal(sq_lock_look(*state, NULL), 0);
-    put_lock(*state, "another-host", self.boot, getpid(), self.start_ticks);
-    assert_int_equal(sq_lock_look(*state, &err), SQUALL_EREFUSED);
-    assert_non_null(strstr(err.message, "another-host"));
-    assert_non_null(strstr(err.message, "remove"));
+    put_lock(*state, &self);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), SQUALL_EREFUSED);
+    self.start_ticks++; /* an earlier process had our pid */
+    put_lock(*state, &self);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), 0);
+}
+
+/* Another host of this name, an earlier start of this one, a container: a pid means nothing there. */
+static void a_lock_from_elsewhere_is_never_taken_over(void **state)
+{
+    struct sq_process self;
+    assert_int_equal(sq_process_self(&self, NULL), 0);
+    self.start_ticks++;
+    for (int which = 0; which < 3; which++) {
+        struct sq_process other = self;
+        struct sq_lock *lock;
+        struct squall_error err = SQUALL_ERROR_INIT;
+        strcpy(which == 0 ? other.host : which == 1 ? other.boot : other.pid_namespace, "another");
+        put_lock(*state, &other);
+        assert_int_equal(sq_lock_take(*state, &lock, &err), SQUALL_EREFUSED);
+        assert_non_null(strstr(err.message, other.host));
+        assert_non_null(strstr(err.message, in_folder(*state, "lock")));
+        assert_non_null(strstr(err.message, "remove"));
+    }
 }
 
 static void a_lock_that_says_nothing_is_no_invitation(void **state)
@@ -398,8 +435,98 @@ static void a_lock_that_says_nothing_is_no_invitation(void **state)
     struct squall_error err = SQUALL_ERROR_INIT;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         file_put(in_folder(*state, "lock"), texts[i]);
-        assert_int_equal(sq_lock_look(*state, &err), SQUALL_EREFUSED);
+        assert_int_equal(sq_lock_look(*state, WHOLE, &err), SQUALL_EREFUSED);
         assert_non_null(strstr(err.message, "remove it"));
+    }
+}
+
+/* ---- locks of parts --------------------------------------------------------------------------------------------------------------- */
+
+static struct sq_lock *taken(const char *folder, unsigned number, unsigned count)
+{
+    struct sq_lock *lock = NULL;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    const int status = count ? sq_lock_take_part(folder, (struct sq_part){number, count}, &lock, &err) : sq_lock_take(folder, &lock, &err);
+    if (status)
+        fail_msg("%s", err.message);
+    return lock;
+}
+
+static void assert_refused(const char *folder, unsigned number, unsigned count, const char *told)
+{
+    struct sq_lock *lock;
+    struct squall_error err = SQUALL_ERROR_INIT;
+    const struct sq_part part = {number, count};
+    assert_int_equal(sq_lock_look(folder, part, NULL), SQUALL_EREFUSED);
+    assert_int_equal(count ? sq_lock_take_part(folder, part, &lock, &err) : sq_lock_take(folder, &lock, &err), SQUALL_EREFUSED);
+    assert_non_null(strstr(err.message, told));
+}
+
+static void parts_of_one_count_hold_locks_beside_each_other(void **state)
+{
+    struct sq_lock *first = taken(*state, 1, 3), *third = taken(*state, 3, 3);
+    assert_refused(*state, 1, 3, "part 1 of 3");
+    assert_refused(*state, 2, 4, "of 3");
+    assert_refused(*state, 0, 0, "of 3");
+    sq_lock_release(first);
+    assert_refused(*state, 0, 0, "part 3 of 3");
+    sq_lock_release(third);
+    struct sq_lock *whole = taken(*state, 0, 0);
+    assert_refused(*state, 1, 3, "in use by process");
+    sq_lock_release(whole);
+    sq_lock_release(taken(*state, 2, 4));
+}
+
+static void the_whole_takes_over_the_locks_of_dead_parts(void **state)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct sq_lock *lock;
+        _exit(sq_lock_take_part(*state, (struct sq_part){2, 3}, &lock, NULL) ? 1 : 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    sq_lock_release(taken(*state, 1, 2));
+    assert_int_equal(access(in_folder(*state, "lock-part-2-of-3"), F_OK), 0);
+    sq_lock_release(taken(*state, 0, 0));
+    assert_int_equal(access(in_folder(*state, "lock-part-2-of-3"), F_OK), -1);
+}
+
+/* Of parts that begin and end at once one is alone at its end, and no two hold the brief lock. */
+static void the_last_of_many_parts_is_alone(void **state)
+{
+    enum { PARTS = 8, ROUNDS = 12 };
+    const char *folder = *state;
+    for (int round = 0; round < ROUNDS; round++) {
+        int alone_count = 0, failed = 0, ended;
+        for (unsigned i = 1; i <= PARTS; i++) {
+            if (fork() != 0)
+                continue;
+            squall_context *ctx;
+            struct sq_lock *own, *brief;
+            const struct sq_part part = {i, PARTS};
+            bool alone;
+            if (squall_context_new(NULL, &ctx, NULL) || sq_lock_take_part(folder, part, &own, NULL))
+                _exit(1);
+            for (int turn = 0; turn < 2; turn++) { /* when it begins, and when it ends */
+                if (sq_lock_wait(folder, part, ctx, &brief, NULL))
+                    _exit(1);
+                FILE *only = fopen(in_folder(folder, "only"), "wx");
+                if (!only || fclose(only) || unlink(in_folder(folder, "only")) || sq_lock_alone(folder, part, &alone, NULL))
+                    _exit(1);
+                if (turn == 1)
+                    sq_lock_release(own);
+                sq_lock_release(brief);
+            }
+            _exit(alone ? 2 : 0);
+        }
+        while (wait(&ended) > 0) {
+            failed += ended != 0 && ended != 2 << 8;
+            alone_count += ended == 2 << 8;
+        }
+        assert_int_equal(failed, 0);
+        assert_true(alone_count >= 1); /* more where all others have ended before it begins */
     }
 }
 
@@ -442,6 +569,7 @@ int main(void)
         cmocka_unit_test(text_that_is_no_set_is_refused),
         cmocka_unit_test(lacking_counts_like_bits),
         IN_FOLDER(a_record_reads_as_it_was_written),
+        IN_FOLDER(journals_are_replayed_by_epoch_and_part),
         IN_FOLDER(the_later_record_of_a_unit_holds),
         IN_FOLDER(an_invalidation_keeps_what_was_stored),
         IN_FOLDER(known_inputs_are_found_again),
@@ -454,8 +582,12 @@ int main(void)
         IN_FOLDER(a_folder_without_journals_has_no_records),
         IN_FOLDER(a_lock_is_refused_to_others_until_it_is_released),
         IN_FOLDER(a_dead_process_s_lock_is_taken_over),
-        IN_FOLDER(a_lock_is_judged_by_host_boot_and_start),
+        IN_FOLDER(a_lock_is_judged_by_process_and_start),
+        IN_FOLDER(a_lock_from_elsewhere_is_never_taken_over),
         IN_FOLDER(a_lock_that_says_nothing_is_no_invitation),
+        IN_FOLDER(parts_of_one_count_hold_locks_beside_each_other),
+        IN_FOLDER(the_whole_takes_over_the_locks_of_dead_parts),
+        IN_FOLDER(the_last_of_many_parts_is_alone),
         IN_FOLDER(of_many_takers_one_holds_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "io/atomic_file.h"
 #include "io/source.h"
 #include "sys/file.h"
+#include "sys/process.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,19 +106,25 @@ static void a_failed_write_leaves_the_old_file_and_no_other(void **state)
     char **names;
     assert_int_equal(sq_folder_list(folder, &names, &count, NULL), 0);
     for (size_t i = 0; i < count; i++)
-        assert_false(sq_atomic_is_temporary(names[i], NULL));
+        assert_false(sq_atomic_is_temporary(names[i]));
     sq_names_free(names, count);
 }
 
 static void temporary_names_tell_their_process(void **state)
 {
     (void)state;
-    long pid = 0;
-    assert_true(sq_atomic_is_temporary(".zarr.json.4711-3.squall-tmp", &pid));
-    assert_int_equal(pid, 4711);
-    const char *others[] = {"zarr.json", ".zarr.json", "x.1-2.squall-tmp", ".squall-tmp", ".a.squall-tmp", ".a.b-2.squall-tmp"};
+    const struct sq_process_tag me = sq_process_tag();
+    char mine[100], dead[100], elsewhere[100];
+    snprintf(mine, sizeof mine, ".zarr.json.%x-%lld-%llx-3.squall-tmp", me.machine, (long long)me.pid, (unsigned long long)me.start_ticks);
+    snprintf(dead, sizeof dead, ".0.%x-%lld-%llx-3.squall-tmp", me.machine, (long long)me.pid, (unsigned long long)me.start_ticks + 1);
+    snprintf(elsewhere, sizeof elsewhere, ".0.%x-%lld-%llx-3.squall-tmp", me.machine ^ 1, (long long)me.pid, 1ULL);
+    assert_true(sq_atomic_is_temporary(mine) && !sq_atomic_is_abandoned(mine));
+    assert_true(sq_atomic_is_temporary(dead) && sq_atomic_is_abandoned(dead));
+    assert_true(sq_atomic_is_temporary(elsewhere) && !sq_atomic_is_abandoned(elsewhere));
+    const char *others[] = {"zarr.json",         ".zarr.json",          "x.1-2-3-4.squall-tmp",   ".squall-tmp",         ".a.squall-tmp",
+                            ".a.b-2.squall-tmp", ".a.1-2-3.squall-tmp", ".a.1-2-3-4x.squall-tmp", ".a.1-2-3-4.squall-tm"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        assert_false(sq_atomic_is_temporary(others[i], NULL));
+        assert_false(sq_atomic_is_temporary(others[i]));
 }
 
 static void folders_and_devices_are_no_files(void **state)

@@ -26,6 +26,8 @@ struct replay {
     size_t entry_count, entry_capacity;
     struct sq_record_input *inputs;
     size_t input_count, input_capacity;
+    size_t journal_count, line_count;
+    struct sq_record_source source; /* of the journal at hand */
     const char *command;
     struct sq_arena *arena;
 };
@@ -144,7 +146,7 @@ static int read_unit(struct sq_arena *arena, const struct sq_json *v, struct sq_
 static int take_unit(struct replay *r, const struct sq_json *v, struct squall_error *err)
 {
     const char *why = sq_json_string(sq_json_get(v, "why"));
-    struct entry e = {.order = r->entry_count, .invalidates = sq_json_get(v, "invalid") != NULL};
+    struct entry e = {.order = r->entry_count, .invalidates = sq_json_get(v, "invalid") != NULL, .unit.source = r->source};
     const bool is_staged = sq_json_get(v, "staged") != NULL;
     const char *key = e.invalidates ? "invalid" : why ? "left" : is_staged ? "staged" : "unit";
     if (!sq_json_uint(sq_json_get(v, key), &e.unit.unit))
@@ -224,6 +226,7 @@ static int replay_journal(struct replay *r, const char *path, struct squall_erro
         if (torn && newline + 1 < end)
             return sq_error(err, SQUALL_ECORRUPT, "%s, line %zu: checksum does not match; the records are damaged", path, number);
         line = newline + 1;
+        r->line_count++;
     }
     return 0;
 }
@@ -256,6 +259,7 @@ static void settle_unit(const struct entry *entries, size_t count, struct sq_rec
         if (e->invalidates) { /* what was stored before is still what must not be lost */
             unit->valid = unit->is_staged = false;
             unit->damage = e->unit.damage;
+            unit->source = e->unit.source;
             continue;
         }
         *unit = e->unit;
@@ -287,21 +291,64 @@ static int settle(struct replay *r, struct sq_records *records, struct squall_er
     return 0;
 }
 
-/* "epoch-000012-part-0.journal"; *ret_epoch is untouched where it is not written so, since then its place among the others is unknown. */
-static bool is_journal(const char *name, unsigned *ret_epoch)
+struct journal_name {
+    struct sq_record_source source;
+    const char *name;
+};
+
+/* "epoch-000012-part-0.journal"; false where it is not written so, since then its place among the others is unknown. */
+static bool is_journal(const char *name, struct sq_record_source *ret)
 {
-    unsigned epoch, part;
     char again[sizeof "epoch-999999999-part-999999999.journal"];
-    if (sscanf(name, "epoch-%9u-part-%9u.journal", &epoch, &part) != 2 || epoch == 0 || epoch >= SQ_EPOCH_LIMIT)
+    if (sscanf(name, "epoch-%9u-part-%9u.journal", &ret->epoch, &ret->part) != 2 || ret->epoch == 0 || ret->epoch >= SQ_EPOCH_LIMIT)
         return false;
-    snprintf(again, sizeof again, "epoch-%06u-part-%u.journal", epoch, part);
-    if (strcmp(name, again) != 0)
-        return false;
-    *ret_epoch = epoch;
-    return true;
+    snprintf(again, sizeof again, "epoch-%06u-part-%u.journal", ret->epoch, ret->part);
+    return !strcmp(name, again);
 }
 
-static int replay_folder(struct replay *r, const char *folder, unsigned *ret_epoch, struct squall_error *err)
+static int by_source(const void *a, const void *b)
+{
+    const struct sq_record_source *x = &((const struct journal_name *)a)->source, *y = &((const struct journal_name *)b)->source;
+    if (x->epoch != y->epoch)
+        return x->epoch < y->epoch ? -1 : 1;
+    return (x->part > y->part) - (x->part < y->part);
+}
+
+/* The journals among the names, in their order. */
+static int sort_journals(const char *folder, char *const *names, size_t count, struct journal_name *ret, size_t *ret_count,
+                         struct squall_error *err)
+{
+    *ret_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(names[i], "epoch-", 6) != 0)
+            continue;
+        if (!is_journal(names[i], &ret[*ret_count].source))
+            return sq_error(err, SQUALL_ECORRUPT, "%s/%s: no name that a journal has; the records are damaged: rename or remove it", folder,
+                            names[i]);
+        ret[(*ret_count)++].name = names[i];
+    }
+    if (*ret_count)
+        qsort(ret, *ret_count, sizeof *ret, by_source);
+    return 0;
+}
+
+static int replay_all(struct replay *r, const char *folder, char *const *names, size_t count, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE struct journal_name *journals = sq_alloc(count + 1, sizeof *journals);
+    if (!journals)
+        return sq_error_memory(err, count * sizeof *journals);
+    SQ_TRY(sort_journals(folder, names, count, journals, &r->journal_count, err));
+    for (size_t i = 0; i < r->journal_count; i++) {
+        SQ_CLEANUP_FREE char *path = sq_path_join(folder, journals[i].name);
+        if (!path)
+            return sq_error_memory(err, strlen(folder));
+        r->source = journals[i].source;
+        SQ_TRY(replay_journal(r, path, err));
+    }
+    return 0;
+}
+
+static int replay_folder(struct replay *r, const char *folder, struct squall_error *err)
 {
     char **names;
     size_t count;
@@ -309,30 +356,19 @@ static int replay_folder(struct replay *r, const char *folder, unsigned *ret_epo
     SQ_TRY(sq_file_stat(folder, &kind, NULL, err));
     if (kind != SQ_FILE_FOLDER)
         return 0;
-    SQ_TRY(sq_folder_list(folder, &names, &count, err)); /* sorted: by epoch, then part */
-    int status = 0;
-    for (size_t i = 0; i < count && !status; i++) {
-        SQ_CLEANUP_FREE char *path = sq_path_join(folder, names[i]);
-        if (strncmp(names[i], "epoch-", 6) != 0)
-            continue;
-        if (!path)
-            status = sq_error_memory(err, strlen(folder));
-        else if (!is_journal(names[i], ret_epoch))
-            status = sq_error(err, SQUALL_ECORRUPT, "%s: no name that a journal has; the records are damaged: rename or remove it", path);
-        else
-            status = replay_journal(r, path, err);
-    }
+    SQ_TRY(sq_folder_list(folder, &names, &count, err));
+    int status = replay_all(r, folder, names, count, err);
     sq_names_free(names, count);
     return status;
 }
 
-int sq_records_load(const char *folder, struct sq_records *ret, struct squall_error *err)
+static int load_once(const char *folder, struct sq_records *ret, struct squall_error *err)
 {
     struct replay r = {.arena = sq_arena_new()};
     struct sq_records records = {.arena = r.arena};
     if (!r.arena)
         return sq_error_memory(err, sizeof r);
-    int status = replay_folder(&r, folder, &records.last_epoch, err);
+    int status = replay_folder(&r, folder, err);
     if (!status)
         status = settle(&r, &records, err);
     sq_free(r.entries);
@@ -343,9 +379,22 @@ int sq_records_load(const char *folder, struct sq_records *ret, struct squall_er
     }
     records.inputs = r.inputs;
     records.input_count = r.input_count;
+    records.journal_count = r.journal_count;
+    records.line_count = r.line_count;
+    records.last_epoch = r.source.epoch;
     records.command = r.command;
     *ret = records;
     return 0;
+}
+
+int sq_records_load(const char *folder, struct sq_records *ret, struct squall_error *err)
+{
+    enum { TRIES = 10 };
+    int status =
+        SQUALL_ENOTFOUND; /* journals that were listed and are gone: another process has put them together, or replaced the store */
+    for (int i = 0; i < TRIES && status == SQUALL_ENOTFOUND; i++)
+        status = load_once(folder, ret, err);
+    return status;
 }
 
 void sq_records_done(struct sq_records *records)

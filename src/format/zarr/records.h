@@ -1,7 +1,9 @@
 /*
  * What a store remembers of how it was made, in STORE/chunk_exists/.squall/: `layout.json` (layout.h), `lock`, and journals.
- * A journal is lines of "CRC32C JSON"; each start that writes opens one of its own, named by epoch and part, and of two
- * records of a unit the one that comes later (epoch, then line) holds. A torn last line is a crash's and is passed over.
+ * A journal is lines of "CRC32C JSON"; each process that writes opens one of its own, named by epoch and part, and of two
+ * records of a unit the one that comes later (epoch, part, line) holds. The epoch is higher than all that the process saw when it
+ * began; processes that work beside each other, on units of their own, may have the same one. A torn last line is a crash's and is passed
+ * over.
  */
 #ifndef SQ_ZARR_RECORDS_H
 #define SQ_ZARR_RECORDS_H
@@ -37,9 +39,15 @@ struct sq_record_array {
     size_t chunk_count;
 };
 
+/* Where in the order of journals. */
+struct sq_record_source {
+    unsigned epoch, part;
+};
+
 struct sq_record_unit {
     uint64_t unit;
-    bool valid;                   /* false: what is on disk may be something else; the rest says what was stored before */
+    struct sq_record_source source; /* of the last word on it */
+    bool valid;                     /* false: what is on disk may be something else; the rest says what was stored before */
     bool is_staged;               /* and it is this unit, but some of its chunks may still lie in the records' folder (convert/staged.h) */
     const char *damage;           /* and this is what verify found; NULL: nothing */
     struct sq_record_file *files; /* that gave fields; sorted where the record was read */
@@ -70,6 +78,7 @@ struct sq_records {
     struct sq_record_input *inputs; /* sorted */
     size_t input_count;
     unsigned last_epoch;
+    size_t journal_count, line_count;
     const char *command; /* that the last run was started with, without the store; NULL: none told */
     struct sq_arena *arena;
 };

@@ -1,0 +1,266 @@
+"""squall convert --part I/N: several processes write one store, in any order, at once, killed and started again.
+
+The oracle is one undisturbed run of the whole: the store is the same, byte for byte, the records (.squall) aside.
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+import small_archive as archive
+from test_convert import files
+
+RECORDS = pathlib.Path("chunk_exists/.squall")
+OPTIONS = ["--chunks", "latitude=6", "--threads", "1"]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    folder = archive.make(tmp_path_factory.mktemp("in"), 9, names=("t", "r"), steps=range(2))
+    archive.path_of(folder, 4).unlink()  # a gap
+    (folder / "bad.grib2").write_bytes(archive.path_of(folder, 0).read_bytes()[:-50])  # its field is there twice, the last is cut off
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(squall, source, tmp_path_factory):
+    store = tmp_path_factory.mktemp("whole") / "whole.zarr"
+    assert squall("convert", source, store, *OPTIONS, check=False).code == 3
+    return files(store)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "s" / "out.zarr"
+
+
+class Parts:
+    """Processes that write the parts of one store."""
+
+    def __init__(self, squall, source, store, count, options=OPTIONS):
+        self.binary, self.source, self.store, self.count, self.options = squall.binary, source, store, count, options
+
+    def start(self, number, *more):
+        command = [
+            self.binary,
+            "convert",
+            self.source,
+            self.store,
+            *self.options,
+            "--part",
+            f"{number}/{self.count}",
+            "--json",
+            "-q",
+            *more,
+        ]
+        return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def end(self, process, codes=(0, 3)):
+        out, err = process.communicate(timeout=120)
+        assert process.returncode in codes, (process.returncode, err)
+        return json.loads(out) if process.returncode in (0, 3) else err
+
+    def run(self, number, *more, codes=(0, 3)):
+        return self.end(self.start(number, *more), codes)
+
+
+def flags_are_not_ahead(store, whole):
+    """Of every unit that chunk_exists tells of, all chunks are there and right; also while others write."""
+    for flag in store.glob("chunk_exists/c/[0-9]*"):
+        chunks = {p for p in whole if f"/c/{flag.name}/" in p}
+        assert chunks and all((store / p).read_bytes() == whole[p] for p in chunks), flag
+
+
+def nothing_is_left(store):
+    assert [p.name for p in store.parent.iterdir()] == [store.name]
+    assert not list(store.rglob(".*.squall-tmp"))
+    assert not list((store / RECORDS).glob("lock*"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_parts_one_after_another_make_the_store_of_the_whole(squall, source, whole, store, count):
+    parts = Parts(squall, source, store, count)
+    order = random.Random(count).sample(range(1, count + 1), count)
+    reports = [parts.run(number) for number in order]
+    assert files(store) == whole
+    assert sum(report["units"]["done"] for report in reports) == 8
+    assert [report["units"]["left_by_other_parts"] == 0 for report in reports] == [False] * (count - 1) + [True]
+    nothing_is_left(store)
+    squall("verify", store)
+    for number in order:
+        report = parts.run(number, codes=(0,))  # and now all is known
+        assert report["units"]["done"] == 0 and report["units"]["skipped"] + report["units"]["of_other_parts"] == 8
+    assert json.loads(squall("convert", source, store, *OPTIONS, "--json").out)["units"] == {"done": 0, "skipped": 8, "failed": 0}
+    assert files(store) == whole
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_parts_at_once_make_the_store_of_the_whole(squall, source, whole, store, count):
+    parts = Parts(squall, source, store, count)
+    reports = [parts.end(process) for process in [parts.start(number) for number in range(1, count + 1)]]
+    assert files(store) == whole
+    assert sum(report["units"]["done"] for report in reports) == 8
+    assert sum(report["units"]["left_by_other_parts"] == 0 for report in reports) == 1  # the last one
+    nothing_is_left(store)
+    squall("verify", store)
+
+
+def race(parts, whole, rng):
+    """All parts at random moments, each killed at random moments until it is let through."""
+    running, ends = {}, {number: rng.randrange(3) for number in range(1, parts.count + 1)}  # how often it is yet to be killed
+    while ends or running:
+        for number in [n for n in ends if n not in running and rng.random() < 0.5]:
+            running[number] = parts.start(number), time.monotonic() + (rng.uniform(0, 0.12) if ends[number] else 1e9)
+        for number, (process, until) in list(running.items()):
+            if process.poll() is None and time.monotonic() < until:
+                continue
+            del running[number]
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+                ends[number] -= 1
+                flags_are_not_ahead(parts.store, whole)
+            else:
+                parts.end(process)
+                del ends[number]
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.long)])
+def test_parts_that_are_killed_and_started_again_make_the_store_of_the_whole(squall, source, whole, store, rounds):
+    for seed in range(rounds):
+        shutil.rmtree(store.parent, ignore_errors=True)
+        store.parent.mkdir()
+        parts = Parts(squall, source, store, 2 + seed % 4)
+        race(parts, whole, random.Random(seed))
+        assert files(store) == whole, seed
+        nothing_is_left(store)
+        squall("verify", store)
+
+
+# ---- refusals ----
+
+
+def put_lock(store, name, part=None, host=None, pid=None):
+    """A lock of this process, which lives, or of another one."""
+    pid = pid or os.getpid()
+    holder = {
+        "host": host or os.uname().nodename,
+        "boot": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        "pid_namespace": os.readlink("/proc/self/ns/pid"),
+        "pid": pid,
+        "start_ticks": int(pathlib.Path(f"/proc/{os.getpid()}/stat").read_text().rsplit(")", 1)[1].split()[19]),
+        "since": "2026-01-01T00:00:00Z",
+    } | ({"part": part[0], "parts": part[1]} if part else {})
+    (store / RECORDS).mkdir(parents=True, exist_ok=True)
+    path = store / RECORDS / name
+    path.write_text(json.dumps(holder))
+    return path
+
+
+@pytest.mark.parametrize(
+    "name, part, arguments, told",
+    [
+        ("lock-part-1-of-2", (1, 2), ["--part", "1/2"], "in use by part 1 of 2, "),
+        ("lock-part-2-of-3", (2, 3), ["--part", "1/2"], "in use by part 2 of 3, "),
+        ("lock-part-1-of-2", (1, 2), [], "in use by part 1 of 2, "),
+        ("lock-part-1-of-2", (1, 2), ["--overwrite"], "in use by part 1 of 2, "),
+        ("lock", None, ["--part", "1/2"], "in use by "),
+        ("lock", (2, 3), ["--part", "1/2"], "in use by part 2 of 3, "),
+    ],
+)
+def test_who_cannot_work_beside_others_is_refused(squall, source, whole, store, name, part, arguments, told):
+    squall("convert", source, store, *OPTIONS, check=False)
+    lock = put_lock(store, name, part)
+    done = squall("convert", source, store, *OPTIONS, *arguments, check=False)
+    holder = f"process {os.getpid()} on this host ({os.uname().nodename}) since 2026-01-01T00:00:00Z; wait for it to end"
+    assert done.code == 4 and f"{store}: {told}{holder}" in done.err
+    assert lock.exists() and files(store) == whole
+    put_lock(store, name, part, pid=2**22 + 1)  # there is none
+    assert squall("convert", source, store, *OPTIONS, *arguments, check=False).code in (0, 3)
+    assert files(store) == whole
+
+
+@pytest.mark.parametrize(
+    "arguments, name", [(["--part", "1/2"], "lock-part-1-of-2"), ([], "lock-part-2-of-2"), (["--part", "1/2"], "lock-part-1-of-3")]
+)
+def test_a_part_on_another_machine_is_never_taken_over(squall, source, store, arguments, name):
+    squall("convert", source, store, *OPTIONS, check=False)
+    lock = put_lock(store, name, tuple(map(int, re.findall("[0-9]+", name))), host="node17", pid=2**22 + 1)
+    done = squall("convert", source, store, *OPTIONS, *arguments, check=False)
+    assert done.code == 4 and f"on host node17 since 2026-01-01T00:00:00Z; if that run is dead, remove {lock} and start again" in done.err
+    lock.unlink()
+    squall("convert", source, store, *OPTIONS, *arguments)
+
+
+def test_a_part_waits_for_one_that_prepares(squall, source, whole, store):
+    parts = Parts(squall, source, store, 2)
+    lock = put_lock(store, "lock", (2, 2))
+    process = parts.start(1)
+    time.sleep(0.5)
+    assert process.poll() is None and not (store / "zarr.json").exists()
+    lock.unlink()
+    parts.end(process)
+    parts.run(2)
+    assert files(store) == whole
+    put_lock(store, "lock", (2, 2))
+    process = parts.start(1)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert "interrupted" in parts.end(process, codes=(130,))
+    assert not list((store / RECORDS).glob("lock-*"))
+
+
+@pytest.mark.parametrize("part", ["0/2", "3/2", "1", "1/", "/2", "a/b", "1/2/3", "-1/2", "+1/2", "01/2", "1/0", " 1/2", "1/99999999999"])
+def test_what_is_no_part_is_told(squall, source, store, part):
+    done = squall("convert", source, store, f"--part={part}", check=False)
+    assert done.code == 2 and "wanted is I/N" in done.err and not store.exists()
+
+
+def test_a_part_replaces_no_store(squall, source, whole, store):
+    squall("convert", source, store, *OPTIONS, check=False)
+    done = squall("convert", source, store, *OPTIONS, "--part", "1/2", "--overwrite", check=False)
+    assert done.code == 2 and "exclude each other" in done.err
+    assert files(store) == whole
+
+
+# ---- sources that differ ----
+
+
+def test_a_part_with_fewer_runs_takes_nothing_from_the_others(squall, source, whole, store, tmp_path):
+    few = tmp_path / "few"
+    few.mkdir()
+    for path in sorted(source.glob("2*.grib2"))[:4]:
+        shutil.copy2(path, few)
+    Parts(squall, source, store, 2).run(1)
+    Parts(squall, few, store, 2).run(2)
+    assert json.loads((store / "init_time/zarr.json").read_text())["shape"] == [9]
+    Parts(squall, source, store, 2).run(2)
+    assert files(store) == whole
+
+
+def test_what_another_part_adds_is_planned_on_by_one_that_waits(squall, source, whole, store, tmp_path):
+    few, grown = tmp_path / "few", tmp_path / "grown.zarr"
+    few.mkdir()
+    for path in sorted(source.glob("2*.grib2"))[:4]:
+        shutil.copy2(path, few)
+    Parts(squall, few, store, 2).run(2)
+    shutil.copytree(store, grown)
+    lock = put_lock(store, "lock", (2, 2))
+    late = Parts(squall, few, store, 2).start(1)  # it plans for four runs, and waits
+    while not list((store / RECORDS).glob("lock-*")):
+        time.sleep(0.01)
+    Parts(squall, source, grown, 2).run(2)
+    shutil.copytree(grown, store, dirs_exist_ok=True)
+    lock.unlink()
+    Parts(squall, few, store, 2).end(late)
+    assert json.loads((store / "init_time/zarr.json").read_text())["shape"] == [9]
+    Parts(squall, source, store, 2).run(1)
+    assert files(store) == whole

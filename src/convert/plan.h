@@ -73,7 +73,10 @@ struct squall_convert_plan {
     struct sq_input_list inputs;
     uint64_t bytes_in;       /* of the units to do: of GRIB messages, of arrays' elements */
     uint64_t bytes_out;      /* of their chunks in memory, before they are encoded */
-    uint64_t unit_bytes;     /* of the chunks of the largest of them */
+    uint64_t unit_bytes;     /* of the chunks that are in memory at a time */
+    uint64_t band_bytes;     /* room for those; of arrays see bricks */
+    uint64_t band_count;     /* in how many bands the largest unit is made: 1 where there is room for all of it */
+    size_t largest;          /* the array that the least room there must be is for */
     uint64_t peak_bytes;     /* of memory */
     size_t slot_count;       /* buffers for encoded chunks */
     struct sq_brick *bricks; /* of arrays: of each of the layout's; see array_unit.h */

@@ -112,8 +112,8 @@ static int set_all(const struct squall_convert_plan *plan, struct sq_json *v)
         set_uint(v, "files", sq_plan_file_count(plan)) || sq_report_fields(plan, v) || set_init_time(plan, v) || set_arrays(plan, v) ||
         set_units(plan, v) || set_uint(v, "holes", cube->holes) || set_uint(v, "bytes_in", plan->bytes_in) ||
         set_uint(v, "bytes_out_decoded", plan->bytes_out) || set_uint(v, "peak_memory_bytes", plan->peak_bytes) ||
-        set_uint(v, "memory_budget_bytes", plan->ctx->memory_bytes) || sq_json_set_string(v, "layout_id", plan->layout.id) ||
-        sq_report_inputs(plan, v) ||
+        (!cube->of_arrays && set_uint(v, "bands", plan->band_count)) || set_uint(v, "memory_budget_bytes", plan->ctx->memory_bytes) ||
+        sq_json_set_string(v, "layout_id", plan->layout.id) || sq_report_inputs(plan, v) ||
         sq_json_set(v, "warnings", sq_json_new_texts((const char *const *)cube->warnings, cube->warning_count)) ||
         sq_json_set(v, "notes", sq_json_new_texts((const char *const *)cube->notes, cube->note_count)))
         return SQUALL_ENOMEM;
@@ -177,8 +177,11 @@ static void unit_lines(const struct squall_convert_plan *plan, struct sq_text *o
         sq_report_unit_name(plan, plan->units[i].unit, out);
         sq_text_printf(out, ": %s\n", plan->units[i].why);
     }
-    sq_text_printf(out, "%s of %s in, %s out before compression, at most %s of memory\n", in, plan->cube.of_arrays ? "values" : "GRIB",
+    sq_text_printf(out, "%s of %s in, %s out before compression, at most %s of memory", in, plan->cube.of_arrays ? "values" : "GRIB",
                    decoded, memory);
+    if (plan->band_count > 1)
+        sq_text_printf(out, ", so that units are made in up to %llu bands", (unsigned long long)plan->band_count);
+    sq_text_add(out, "\n");
 }
 
 int squall_convert_plan_text(const squall_convert_plan *plan, char **ret, struct squall_error *err)

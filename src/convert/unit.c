@@ -22,6 +22,7 @@ struct unit_array {
     size_t slab_count;
     uint64_t *groups; /* where in the unit's pages each begins, or ABSENT */
     uint64_t group_count, chunks_per_group;
+    uint64_t first_group; /* among those of all arrays */
     size_t cell_bytes;
 };
 
@@ -35,6 +36,7 @@ struct sq_unit {
     uint8_t *pages;
     size_t pages_bytes;
     struct unit_array *arrays;
+    uint64_t group_count; /* of all arrays */
     struct sq_field_worker *workers;
     unsigned worker_count;
     const struct sq_cube_place **order; /* by (file, offset, field in message) */
@@ -74,8 +76,11 @@ int sq_unit_new(const struct sq_unit_setting *setting, struct sq_unit **ret, str
     unit->arrays = sq_alloc_zero(layout->array_count + 1, sizeof *unit->arrays);
     unit->workers = sq_alloc_zero(unit->worker_count, sizeof *unit->workers);
     int status = unit->arrays && unit->workers ? 0 : sq_error_memory(err, layout->array_count * sizeof *unit->arrays);
-    for (size_t i = 0; i < layout->array_count && !status; i++)
+    for (size_t i = 0; i < layout->array_count && !status; i++) {
         status = make_array(layout, i, &unit->arrays[i], err);
+        unit->arrays[i].first_group = unit->group_count;
+        unit->group_count += unit->arrays[i].group_count;
+    }
     if (status) {
         sq_unit_free(unit);
         return status;
@@ -126,13 +131,10 @@ static int by_position(const void *a, const void *b, void *user)
     return (x->in_message > y->in_message) - (x->in_message < y->in_message);
 }
 
-/* order: room for place_count pointers. */
-static void put_in_order(const struct sq_grib_index *index, const struct sq_cube_place *places, size_t place_count,
-                         const struct sq_cube_place **order)
+static void put_in_order(const struct sq_grib_index *index, const struct sq_cube_place **order, size_t count)
 {
-    for (size_t i = 0; i < place_count; i++)
-        order[i] = &places[i];
-    qsort_r(order, place_count, sizeof *order, by_position, (void *)(uintptr_t)index);
+    if (count)
+        qsort_r(order, count, sizeof *order, by_position, (void *)(uintptr_t)index);
 }
 
 static int find_messages(struct sq_unit *unit, size_t place_count, struct squall_error *err)
@@ -156,13 +158,15 @@ static int find_messages(struct sq_unit *unit, size_t place_count, struct squall
 
 /* ---- which chunks, and where they lie -------------------------------------------------------------------------------------------- */
 
-/* The slab's group is wanted: has it a place yet? */
-static void want_group(struct sq_unit *unit, size_t array, uint64_t within_unit, uint64_t slab, uint64_t *bytes, uint64_t *chunk_count)
+/* The slab's group is wanted, where it is in the band: has it a place yet? */
+static void want_group(struct sq_unit *unit, const struct sq_band *band, size_t array, uint64_t within_unit, uint64_t slab, uint64_t *bytes,
+                       uint64_t *chunk_count)
 {
     const struct sq_layout_array *a = &unit->setting.layout->arrays[array];
     struct unit_array *u = &unit->arrays[array];
-    uint64_t cell, *group = &u->groups[sq_slab_group(a, within_unit, slab, &cell)];
-    if (*group != ABSENT)
+    uint64_t cell, number = sq_slab_group(a, within_unit, slab, &cell), *group = &u->groups[number];
+    const uint64_t of_all = u->first_group + number;
+    if (*group != ABSENT || of_all < band->first || (band->end && of_all >= band->end))
         return;
     *group = *bytes;
     *bytes += u->chunks_per_group * a->chunk_bytes;
@@ -179,16 +183,56 @@ uint64_t sq_unit_measure(struct sq_unit *unit, const struct sq_unit_fields *fiel
             unit->arrays[i].groups[g] = ABSENT;
     for (size_t i = 0; i < fields->place_count; i++) {
         const struct sq_cube_place *p = &fields->places[i];
-        want_group(unit, p->variable, p->init % layout->init_chunk, p->slab, &bytes, ret_chunk_count);
+        want_group(unit, &fields->band, p->variable, p->init % layout->init_chunk, p->slab, &bytes, ret_chunk_count);
     }
     for (size_t i = 0; i < layout->array_count && fields->carry; i++) {
         const struct sq_ranges *stored = sq_carry_stored(fields->carry, i);
         const uint64_t per_init = layout->arrays[i].slabs_per_init;
         for (size_t k = 0; k < stored->count; k++)
             for (uint64_t slab = stored->items[k].first; slab <= stored->items[k].last; slab++)
-                want_group(unit, i, slab / per_init, slab % per_init, &bytes, ret_chunk_count);
+                want_group(unit, &fields->band, i, slab / per_init, slab % per_init, &bytes, ret_chunk_count);
     }
     return bytes;
+}
+
+uint64_t sq_unit_largest_group(const struct sq_unit *unit, size_t *ret_array)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < unit->setting.layout->array_count; i++) {
+        const struct unit_array *u = &unit->arrays[i];
+        const uint64_t bytes = u->chunks_per_group * unit->setting.layout->arrays[i].chunk_bytes;
+        for (uint64_t g = 0; g < u->group_count && bytes > most; g++) {
+            if (u->groups[g] == ABSENT)
+                continue;
+            most = bytes;
+            *ret_array = i;
+        }
+    }
+    return most;
+}
+
+bool sq_unit_next_band(struct sq_unit *unit, struct sq_unit_fields *fields, uint64_t room_bytes, uint64_t *ret_bytes)
+{
+    uint64_t count;
+    fields->band = (struct sq_band){.first = fields->band.end};
+    const uint64_t all = sq_unit_measure(unit, fields, &count); /* of what is left */
+    *ret_bytes = 0;
+    for (size_t i = 0; i < unit->setting.layout->array_count && all > room_bytes; i++) {
+        const struct unit_array *u = &unit->arrays[i];
+        const uint64_t bytes = u->chunks_per_group * unit->setting.layout->arrays[i].chunk_bytes;
+        for (uint64_t g = 0; g < u->group_count; g++) {
+            if (u->groups[g] == ABSENT)
+                continue;
+            if (*ret_bytes && (*ret_bytes > room_bytes || bytes > room_bytes - *ret_bytes)) {
+                fields->band.end = u->first_group + g;
+                return false;
+            }
+            *ret_bytes += bytes;
+        }
+    }
+    fields->band.end = unit->group_count;
+    *ret_bytes = all;
+    return true;
 }
 
 int sq_unit_reserve(struct sq_unit *unit, uint64_t chunk_bytes, struct squall_error *err)
@@ -285,7 +329,7 @@ static void carrying_done(struct carrying *c)
     sq_free(c->chunks);
 }
 
-/* Slabs that are stored and that no field fills; the chunks that they lie in. */
+/* Slabs of the band that are stored and that no field fills; the chunks that they lie in. */
 static int find_carried(struct carrying *c, size_t array, struct squall_error *err)
 {
     const struct sq_layout_array *a = &c->unit->setting.layout->arrays[array];
@@ -297,9 +341,11 @@ static int find_carried(struct carrying *c, size_t array, struct squall_error *e
         return sq_error_memory(err, u->group_count);
     for (size_t k = 0; k < stored->count; k++) {
         for (uint64_t slab = stored->items[k].first; slab <= stored->items[k].last; slab++) {
+            const uint64_t group = sq_slab_group(a, slab / a->slabs_per_init, slab % a->slabs_per_init, &cell);
+            if (u->groups[group] == ABSENT)
+                continue;
             u->slabs[slab] = sq_slab_carry(u->slabs[slab]);
-            if (sq_slab_is_old(u->slabs[slab]))
-                wanted[sq_slab_group(a, slab / a->slabs_per_init, slab % a->slabs_per_init, &cell)] = true;
+            wanted[group] = wanted[group] || sq_slab_is_old(u->slabs[slab]);
         }
     }
     for (uint64_t chunk = 0; chunk < u->group_count * u->chunks_per_group; chunk++) {
@@ -408,17 +454,36 @@ static int leave_files(struct sq_unit *unit, int status, struct squall_error *er
     return status;
 }
 
+/* Those of the fields that lie in the groups that were measured. *ret: how many. */
+static int order_fields(struct sq_unit *unit, const struct sq_unit_fields *fields, size_t *ret, struct squall_error *err)
+{
+    const struct sq_layout *layout = unit->setting.layout;
+    *ret = 0;
+    SQ_TRY(SQ_GROW(unit->order, unit->order_capacity, fields->place_count + 1, err));
+    for (size_t i = 0; i < fields->place_count; i++) {
+        const struct sq_cube_place *p = &fields->places[i];
+        uint64_t cell;
+        const uint64_t group = sq_slab_group(&layout->arrays[p->variable], p->init % layout->init_chunk, p->slab, &cell);
+        if (unit->arrays[p->variable].groups[group] != ABSENT)
+            unit->order[(*ret)++] = p;
+    }
+    put_in_order(unit->setting.index, unit->order, *ret);
+    return 0;
+}
+
 int sq_unit_load(struct sq_unit *unit, const struct sq_unit_fields *fields, struct squall_error *err)
 {
     const struct sq_unit_setting *s = &unit->setting;
     uint64_t chunk_count;
-    forget_bad(unit);
-    for (size_t i = 0; i < s->layout->array_count; i++)
-        memset(unit->arrays[i].slabs, SQ_SLAB_EMPTY, unit->arrays[i].slab_count);
-    SQ_TRY(SQ_GROW(unit->order, unit->order_capacity, fields->place_count + 1, err));
-    put_in_order(s->index, fields->places, fields->place_count, unit->order);
-    SQ_TRY(find_messages(unit, fields->place_count, err));
+    size_t field_count;
+    if (fields->band.first == 0) {
+        forget_bad(unit);
+        for (size_t i = 0; i < s->layout->array_count; i++)
+            memset(unit->arrays[i].slabs, SQ_SLAB_EMPTY, unit->arrays[i].slab_count);
+    }
     SQ_TRY(sq_unit_reserve(unit, sq_unit_measure(unit, fields, &chunk_count), err));
+    SQ_TRY(order_fields(unit, fields, &field_count, err));
+    SQ_TRY(find_messages(unit, field_count, err));
     int status = sq_parallel(unit->worker_count, unit->message_count, decode_message, unit, err);
     SQ_TRY(leave_files(unit, status, err));
     if (unit->bad_count)
@@ -462,7 +527,9 @@ void sq_unit_prefetch(const struct sq_unit_setting *setting, const struct sq_cub
     const struct sq_cube_place **order = sq_alloc(place_count, sizeof *order);
     if (!order)
         return;
-    put_in_order(setting->index, places, place_count, order);
+    for (size_t i = 0; i < place_count; i++)
+        order[i] = &places[i];
+    put_in_order(setting->index, order, place_count);
     for (size_t i = 0; i < place_count; i++) {
         const struct sq_grib_field *field = &setting->index->fields[order[i]->field];
         if (!source || file != field->file) {

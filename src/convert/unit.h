@@ -31,20 +31,33 @@ struct sq_unit;
 int sq_unit_new(const struct sq_unit_setting *setting, struct sq_unit **ret, struct squall_error *err) SQUALL_CHECK;
 void sq_unit_free(struct sq_unit *unit);
 
+/* A part of a unit that is in memory at a time: of all groups of chunks (slabs.h) of all arrays, those from first to before end. {0}: all of them. */
+struct sq_band {
+    uint64_t first, end;
+};
+
 /* The fields of a unit: `places` are all of the unit, and of no other; the rest is carried over. */
 struct sq_unit_fields {
     const struct sq_cube_place *places;
     size_t place_count;
     const struct sq_carry *carry; /* NULL: nothing is */
+    struct sq_band band;
 };
 
 /* Bytes in memory of the chunks that the fields touch, and how many those are. What the unit held is gone. */
 uint64_t sq_unit_measure(struct sq_unit *unit, const struct sq_unit_fields *fields, uint64_t *ret_chunk_count);
+/* Bytes of the largest group that was measured, and its array: no band is smaller. */
+uint64_t sq_unit_largest_group(const struct sq_unit *unit, size_t *ret_array);
+/*
+ * Move on: fields->band gets the groups behind it, as many as room_bytes are enough for, and at least one that a field touches. Returns whether they are
+ * the last. *ret_bytes: of their chunks.
+ */
+bool sq_unit_next_band(struct sq_unit *unit, struct sq_unit_fields *fields, uint64_t room_bytes, uint64_t *ret_bytes);
 /* Make the buffers for the largest unit at once; without it they grow as units are loaded. */
 int sq_unit_reserve(struct sq_unit *unit, uint64_t chunk_bytes, struct squall_error *err) SQUALL_CHECK;
 
 /*
- * Decode the unit's fields; what the unit held before is gone. A field whose bytes are damaged costs only itself (SQ_SLAB_BAD, or what is
+ * Decode the unit's fields, or those in a band of it; what the unit held before is gone, but the states of slabs and the bad fields of earlier bands. A field whose bytes are damaged costs only itself (SQ_SLAB_BAD, or what is
  * stored is carried over). Errors end the unit: SQUALL_EIO (a file cannot be read, or is another one than was scanned), SQUALL_ERANGE (a
  * value does not fit its array's type: variable, file, value), SQUALL_ENOTFOUND and SQUALL_ECORRUPT (a chunk that is to be carried over),
  * SQUALL_ECANCELLED.

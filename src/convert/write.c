@@ -197,6 +197,12 @@ int sq_run_remove_chunk(const struct sq_run *run, const struct sq_planned_unit *
     return path ? sq_file_remove(path, err) : sq_error_memory(err, strlen(a->name));
 }
 
+/* A unit that is stored already takes its place at once; so does one that is made in bands, since any of them may find that it is to be left. */
+static bool is_staged(const struct squall_convert_plan *plan, const struct sq_planned_unit *planned)
+{
+    return planned->record || plan->band_count > 1;
+}
+
 static int list_chunks(struct encoding *e, struct squall_error *err)
 {
     const struct sq_layout *layout = &e->run->plan->layout;
@@ -204,7 +210,8 @@ static int list_chunks(struct encoding *e, struct squall_error *err)
     for (size_t i = 0; i < layout->array_count; i++) {
         for (uint64_t k = 0; k < layout->arrays[i].chunks_per_unit; k++) {
             if (!sq_unit_chunk(e->run->unit, i, k)) {
-                SQ_TRY(sq_run_remove_chunk(e->run, e->planned, &layout->arrays[i], k, err));
+                if (!is_staged(e->run->plan, e->planned))
+                    SQ_TRY(sq_run_remove_chunk(e->run, e->planned, &layout->arrays[i], k, err));
                 continue;
             }
             SQ_TRY(SQ_GROW(e->chunks, capacity, e->count + 1, err));
@@ -274,34 +281,37 @@ int sq_run_withdraw(const struct sq_run *run, const struct sq_planned_unit *plan
                           err);
 }
 
-static int publish_unit(struct sq_run *run, size_t which, struct squall_error *err)
+/* What a unit is on its way. */
+struct making {
+    size_t which;
+    struct sq_unit_fields fields;
+    struct sq_carry carry;
+    struct sq_record_unit *record;
+    struct sq_pending *pending; /* NULL: nothing of it is encoded yet */
+};
+
+static int begin_unit(struct sq_run *run, struct making *m, struct squall_error *err)
 {
-    const struct sq_planned_unit *planned = &run->plan->units[which];
-    struct sq_record_unit *record = NULL;
-    struct sq_pending *pending;
-    SQ_TRY(sq_run_record(run, planned, &record, err));
-    SQ_TRY(sq_run_record_slabs(run, planned, record, run->slabs, err));
-    SQ_TRY(sq_run_withdraw(run, planned, err));
-    SQ_TRY(sq_publisher_begin(run->publisher, record, planned->record != NULL, &pending, err));
-    SQ_TRY(encode_unit(run, planned, pending, err));
-    sq_publisher_seal(run->publisher, pending);
-    run->records[which] = record;
-    return 0;
+    const struct sq_planned_unit *planned = &run->plan->units[m->which];
+    const bool staged = is_staged(run->plan, planned);
+    SQ_TRY(sq_run_record(run, planned, &m->record, err));
+    if (!staged)
+        SQ_TRY(sq_run_withdraw(run, planned, err));
+    return sq_publisher_begin(run->publisher, m->record, staged, &m->pending, err);
 }
 
-static int write_unit(struct sq_run *run, size_t which, struct squall_error *err)
+/* Decode a band. *ret_left: it cannot be, or is not to be, and so the whole unit is left. */
+static int load_band(struct sq_run *run, const struct making *m, bool last, bool *ret_left, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
-    const struct sq_planned_unit *planned = &plan->units[which];
     struct squall_error failure = SQUALL_ERROR_INIT;
     const struct sq_unit_bad *bad;
-    struct sq_carry carry;
-    const struct sq_unit_fields fields = sq_plan_unit_fields(plan, planned, &carry);
-    int status = sq_unit_load(run->unit, &fields, &failure);
+    int status = sq_unit_load(run->unit, &m->fields, &failure);
+    *ret_left = true;
     if (status == SQUALL_EIO)
-        return sq_run_leave(run, which, failure.message, err);
-    if (fields.carry && (status == SQUALL_ECORRUPT || status == SQUALL_ENOTFOUND))
-        return sq_run_leave_damaged(run, which, failure.message, err);
+        return sq_run_leave(run, m->which, failure.message, err);
+    if (m->fields.carry && (status == SQUALL_ECORRUPT || status == SQUALL_ENOTFOUND))
+        return sq_run_leave_damaged(run, m->which, failure.message, err);
     if (status) {
         if (err)
             *err = failure;
@@ -310,12 +320,36 @@ static int write_unit(struct sq_run *run, size_t which, struct squall_error *err
     sq_mutex_lock(&plan->say_lock);
     run->totals.bytes_in += sq_unit_bytes_read(run->unit);
     sq_mutex_unlock(&plan->say_lock);
+    if (last)
+        SQ_TRY(note_bad_fields(run, err));
+    if (last && plan->settings.strict && sq_unit_bad(run->unit, &bad))
+        return sq_run_leave(run, m->which, "has a field that cannot be decoded; left out (--strict)", err);
+    *ret_left = false;
+    return 0;
+}
+
+static int write_unit(struct sq_run *run, size_t which, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    const struct sq_planned_unit *planned = &plan->units[which];
+    struct making m = {.which = which};
+    m.fields = sq_plan_unit_fields(plan, planned, &m.carry);
+    for (bool last = false, left = false; !last;) {
+        uint64_t bytes;
+        last = sq_unit_next_band(run->unit, &m.fields, plan->band_bytes, &bytes);
+        SQ_TRY(load_band(run, &m, last, &left, err));
+        if (left)
+            return 0;
+        if (!m.pending)
+            SQ_TRY(begin_unit(run, &m, err));
+        SQ_TRY(encode_unit(run, planned, m.pending, err));
+    }
     for (size_t i = 0; i < plan->layout.array_count; i++)
         run->slabs[i] = sq_unit_slabs(run->unit, i);
-    SQ_TRY(note_bad_fields(run, err));
-    if (plan->settings.strict && sq_unit_bad(run->unit, &bad))
-        return sq_run_leave(run, which, "has a field that cannot be decoded; left out (--strict)", err);
-    return publish_unit(run, which, err);
+    SQ_TRY(sq_run_record_slabs(run, planned, m.record, run->slabs, err));
+    sq_publisher_seal(run->publisher, m.pending);
+    run->records[which] = m.record;
+    return 0;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------------------------------------------- */

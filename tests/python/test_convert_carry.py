@@ -280,7 +280,7 @@ def sweep(request, squall, support, tmp_path):
     return sweep
 
 
-every = pytest.mark.parametrize("stride", [13, pytest.param(1, marks=pytest.mark.long)])
+every = pytest.mark.parametrize("stride", [41, pytest.param(1, marks=pytest.mark.long)])
 
 
 @every

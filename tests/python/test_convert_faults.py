@@ -18,6 +18,8 @@ CHUNKS = ["--chunks", "latitude=6", "--threads", "2"]
 class Sweep:
     """`before` prepares a store (or nothing); `command` is what is disturbed; `after` is the store that it makes undisturbed."""
 
+    runs_per_unit = 1  # of those that have a flag each
+
     def __init__(self, support, before, source, store, options):
         self.squall, self.preload = support.parents[1] / "squall", support / "fail_io.so"
         self.before, self.store, self.command = before, store, ["convert", source, store, *options]
@@ -25,6 +27,7 @@ class Sweep:
         count = store.parent / "count"
         self.run(SQUALL_FAULT_COUNT=str(count))
         self.calls = int(count.read_text())
+        self.chance = max(20, self.calls // 8)  # which thread makes a folder durable is chance, so that the number of calls differs
         self.after = files(store)
 
     def reset(self):
@@ -48,8 +51,10 @@ class Sweep:
         now = files(self.store) if self.store.is_dir() else {}
         then = files(self.before) if self.before else {}
         for flag in (p for p in now if p.startswith("chunk_exists/c/") and not p.endswith("-tmp") and 1 in now[p]):
-            unit = flag.rsplit("/", 1)[1]
-            chunks = {p for p in self.after | then if f"/c/{unit}/" in p}
+            unit = int(flag.rsplit("/", 1)[1]) // self.runs_per_unit
+            chunks = {
+                p for p in self.after | then if f"/c/{unit}/" in p and not p.startswith("valid_time/")
+            }  # a coordinate, which goes ahead
             assert chunks, flag
             assert any(all(now.get(p) == whole.get(p) for p in chunks) for whole in (self.after, then)), (flag, chunks)
 
@@ -65,8 +70,7 @@ class Sweep:
         for n in range(1 + stride // 2, self.calls + 1, stride):
             self.reset()
             code = self.run(check=False, SQUALL_FAULT=f"{n}:kill").returncode
-            # which thread makes a folder durable is chance, so that the number of calls differs by a few
-            assert code == -9 or n > self.calls - 20
+            assert code == -9 or n > self.calls - self.chance
             self.flags_are_not_ahead()
             self.goes_on()
 
@@ -82,7 +86,7 @@ class Sweep:
             benign += process.returncode != 1
             self.flags_are_not_ahead()
             self.goes_on()
-        assert benign <= 25  # at the end: releasing a lock, and calls that were not made this time
+        assert benign <= self.chance + 5  # at the end: releasing a lock, and calls that were not made this time
 
 
 @pytest.fixture(params=["new", "late file", "overwrite"])

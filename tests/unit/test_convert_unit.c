@@ -253,7 +253,7 @@ static void check_units(const char *folder, const char *chunks, const char *dtyp
     assert_int_equal(sq_unit_new(&w.setting, &unit, NULL), 0);
     for (uint64_t n = 0; n * w.layout.init_chunk < INITS; n++) {
         size_t first = 0, count = places_of(&w, n, &first);
-        if (sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL}, &err))
+        if (sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL, {0}}, &err))
             fail_msg("%s", err.message);
         uint64_t touched_bytes = 0, touched_count = 0, chunk_count = 0;
         for (unsigned v = 0; v < 2; v++)
@@ -264,7 +264,7 @@ static void check_units(const char *folder, const char *chunks, const char *dtyp
                 touched_count += values > 0;
                 touched_bytes += values > 0 ? w.layout.arrays[v].chunk_bytes : 0;
             }
-        assert_int_equal(sq_unit_measure(unit, &(struct sq_unit_fields){&w.places[first], count, NULL}, &chunk_count), touched_bytes);
+        assert_int_equal(sq_unit_measure(unit, &(struct sq_unit_fields){&w.places[first], count, NULL, {0}}, &chunk_count), touched_bytes);
         assert_int_equal(chunk_count, touched_count);
     }
     sq_unit_free(unit);
@@ -298,7 +298,7 @@ static void a_chunk_that_no_field_touches_is_absent(void **state)
     make_world(&w, *state, "step=1,level=1", "float32", NULL, 2, 0);
     assert_int_equal(sq_unit_new(&w.setting, &unit, NULL), 0);
     size_t first = 0, count = places_of(&w, 0, &first);
-    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL}, NULL), 0);
+    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL, {0}}, NULL), 0);
     for (uint64_t k = 0; k < STEPS; k++)
         assert_true((sq_unit_chunk(unit, 0, k) != NULL) == (place_at(&w, 0, 0, k) != NULL));
     sq_unit_free(unit);
@@ -319,9 +319,9 @@ static void a_unit_takes_memory_for_touched_chunks_only(void **state)
         size_t first = 0;
         places_of(&w, init, &first);
         const struct sq_cube_place *place = &w.places[first + STEPS + 2 * init]; /* deep, slab 2 × init */
-        assert_int_equal(sq_unit_measure(unit, &(struct sq_unit_fields){place, 1, NULL}, &chunk_count), 2 * bytes);
+        assert_int_equal(sq_unit_measure(unit, &(struct sq_unit_fields){place, 1, NULL, {0}}, &chunk_count), 2 * bytes);
         assert_int_equal(chunk_count, 2);
-        assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){place, 1, NULL}, NULL), 0);
+        assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){place, 1, NULL, {0}}, NULL), 0);
         for (uint64_t k = 0; k < w.layout.arrays[1].chunks_per_unit; k++) {
             const float *chunk = sq_unit_chunk(unit, 1, k);
             assert_true((chunk != NULL) == (k / 2 == place->slab));
@@ -367,7 +367,7 @@ static void a_damaged_field_costs_only_itself(void **state)
     scan_again(&w);
     assert_int_equal(sq_unit_new(&w.setting, &unit, NULL), 0);
     size_t first = 0, count = places_of(&w, 0, &first);
-    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL}, NULL), 0);
+    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL, {0}}, NULL), 0);
     assert_int_equal(sq_unit_bad(unit, &bad), 1);
     assert_int_equal(bad[0].place->slab, 1);
     assert_true(strlen(bad[0].message) > 0);
@@ -391,7 +391,7 @@ static void a_chunk_that_only_a_damaged_field_touches_is_absent(void **state)
     scan_again(&w);
     assert_int_equal(sq_unit_new(&w.setting, &unit, NULL), 0);
     size_t first = 0, count = places_of(&w, 0, &first);
-    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL}, NULL), 0);
+    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL, {0}}, NULL), 0);
     assert_int_equal(sq_unit_slabs(unit, 0)[1], SQ_SLAB_BAD);
     for (uint64_t k = 0; k < STEPS; k++)
         assert_true((sq_unit_chunk(unit, 0, k) != NULL) == (k != 1));
@@ -408,11 +408,11 @@ static void a_file_that_changed_since_the_scan_ends_the_unit(void **state)
     damage_field(&w, 1);
     assert_int_equal(sq_unit_new(&w.setting, &unit, NULL), 0);
     size_t first = 0, count = places_of(&w, 0, &first);
-    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL}, &err), SQUALL_EIO);
+    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL, {0}}, &err), SQUALL_EIO);
     assert_non_null(strstr(err.message, "a.grib changed since it was scanned"));
     scan_again(&w);
     assert_int_equal(remove(w.index.files[0].path), 0);
-    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL}, &err), SQUALL_EIO);
+    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL, {0}}, &err), SQUALL_EIO);
     assert_non_null(strstr(err.message, "a.grib: No such file"));
     sq_unit_free(unit);
     world_done(&w);
@@ -432,7 +432,7 @@ static void a_cancelled_unit_stops(void **state)
     w.ctx.cancelled = always;
     assert_int_equal(sq_unit_new(&w.setting, &unit, NULL), 0);
     size_t first = 0, count = places_of(&w, 0, &first);
-    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL}, NULL), SQUALL_ECANCELLED);
+    assert_int_equal(sq_unit_load(unit, &(struct sq_unit_fields){&w.places[first], count, NULL, {0}}, NULL), SQUALL_ECANCELLED);
     sq_unit_free(unit);
     world_done(&w);
 }

@@ -63,6 +63,10 @@ def test_what_is_carried_over_is_in_bands_too(squall, source, whole, store):
     bands = ["--memory", "130M"]
     first, second = sorted(source.iterdir())
     squall("convert", first, store, *OPTIONS, *bands)
+    shutil.copytree(store, store.parent / "again.zarr")
+    plan = planned(squall, second, store, *OPTIONS, *bands)
+    again = [second, store.parent / "again.zarr", "-q", *OPTIONS, *bands]
+    assert peak_bytes([squall.binary, "convert", *again]) <= plan["peak_memory_bytes"] <= 130 << 20
     done = report(squall, second, store, *OPTIONS, *bands)
     assert done["fields_carried"] == 12 and done["fields_written"] == 12
     assert files(store) == whole

@@ -119,6 +119,20 @@ def test_a_damaged_chunk_of_arrays_is_made_anew(squall, tmp_path, store):
     assert files(store) == before
 
 
+def test_a_chunk_of_arrays_that_comes_back_needs_no_sources(squall, tmp_path, store):
+    paths = small.make(tmp_path / "in", 3)
+    options = ["--chunks", "time=4,lat=4"]
+    squall("convert", *paths, store, *options)
+    before = files(store)
+    damage(store / "count/c/1/0/0", "missing")
+    verified(squall, store)
+    assert report(squall, paths[0], store, *options, code=3)["units"]["failed"] == 1  # which has nothing of the unit
+    (store / "count/c/1/0/0").write_bytes(before["count/c/1/0/0"])
+    done = report(squall, paths[0], store, *options)
+    assert done["units"]["done"] == 1 and done["fields_written"] == 0 and done["fields_carried"] == 4 * len(small.FIELDS)
+    assert files(store) == before and verified(squall, store, code=0)["bad"] == []
+
+
 def test_where_a_run_is_at_work_damage_is_only_named(squall, store, source):
     damage(store / CHUNK, "bit")
     (store / "chunk_exists/.squall/lock").write_text(json.dumps(me()))

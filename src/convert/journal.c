@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "io/append_file.h"
+#include "io/atomic_file.h"
+#include "sys/file.h"
 #include "sys/mutex.h"
 #include <string.h>
 
@@ -163,54 +165,145 @@ static int fill_unit(struct sq_json *v, const char *key, const struct sq_record_
     return first || second || third || fourth ? SQUALL_ENOMEM : 0;
 }
 
-static int add_unit(struct sq_journal *journal, const char *key, const struct sq_record_unit *unit, struct squall_error *err)
+/* ---- lines ------------------------------------------------------------------------------------------------------------------------ */
+
+static int unit_line(const char *key, const struct sq_record_unit *unit, struct sq_text *out, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
-    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
     if (!v || fill_unit(v, key, unit))
         return sq_error_memory(err, sizeof *unit);
-    add_line(v, &line);
-    return append(journal, &line, err);
+    add_line(v, out);
+    return 0;
 }
+
+/* damage may be NULL. */
+static int invalid_line(uint64_t unit, const char *damage, struct sq_text *out, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    if (!v || sq_json_set(v, "invalid", sq_json_new_uint(unit)) || (damage && sq_json_set_string(v, "damage", damage)))
+        return sq_error_memory(err, sizeof unit);
+    add_line(v, out);
+    return 0;
+}
+
+static int left_line(uint64_t unit, const char *why, struct sq_text *out, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    if (!v || sq_json_set(v, "left", sq_json_new_uint(unit)) || sq_json_set_string(v, "why", why))
+        return sq_error_memory(err, strlen(why));
+    add_line(v, out);
+    return 0;
+}
+
+static int input_lines(const struct sq_record_input *inputs, size_t count, struct sq_text *out, struct squall_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+        if (!v || sq_json_set(v, "input", file_json(&inputs[i].file)) || sq_json_set_string(v, "what", inputs[i].what))
+            return sq_error_memory(err, sizeof *inputs);
+        add_line(v, out);
+    }
+    return 0;
+}
+
+/* ---- additions -------------------------------------------------------------------------------------------------------------------- */
 
 int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err)
 {
-    return add_unit(journal, "unit", unit, err);
+    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
+    SQ_TRY(unit_line("unit", unit, &line, err));
+    return append(journal, &line, err);
 }
 
 int sq_journal_add_staged(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err)
 {
-    return add_unit(journal, "staged", unit, err);
+    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
+    SQ_TRY(unit_line("staged", unit, &line, err));
+    return append(journal, &line, err);
 }
 
 int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, const char *damage, struct squall_error *err)
 {
-    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
     SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
-    if (!v || sq_json_set(v, "invalid", sq_json_new_uint(unit)) || sq_json_set_string(v, "damage", damage))
-        return sq_error_memory(err, strlen(damage));
-    add_line(v, &line);
+    SQ_TRY(invalid_line(unit, damage, &line, err));
     return append(journal, &line, err);
 }
 
 int sq_journal_add_left(struct sq_journal *journal, uint64_t unit, const char *why, struct squall_error *err)
 {
-    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
     SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
-    if (!v || sq_json_set(v, "left", sq_json_new_uint(unit)) || sq_json_set_string(v, "why", why))
-        return sq_error_memory(err, strlen(why));
-    add_line(v, &line);
+    SQ_TRY(left_line(unit, why, &line, err));
     return append(journal, &line, err);
 }
 
 int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_input *inputs, size_t count, struct squall_error *err)
 {
     SQ_CLEANUP_TEXT struct sq_text lines = SQ_TEXT_INIT;
-    for (size_t i = 0; i < count; i++) {
-        SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
-        if (!v || sq_json_set(v, "input", file_json(&inputs[i].file)) || sq_json_set_string(v, "what", inputs[i].what))
-            return sq_error_memory(err, sizeof *inputs);
-        add_line(v, &lines);
-    }
+    SQ_TRY(input_lines(inputs, count, &lines, err));
     return count ? append(journal, &lines, err) : 0;
+}
+
+/* ---- many journals into one ------------------------------------------------------------------------------------------------------- */
+
+enum { JOURNALS_FEW = 64, LINES_FEW = 4096 };
+
+static bool are_scattered(const struct sq_records *records)
+{
+    const size_t needed = records->unit_count + records->left_count + records->input_count;
+    return records->journal_count > JOURNALS_FEW ||
+           (records->line_count > LINES_FEW && (records->line_count - records->journal_count) / 2 > needed);
+}
+
+/* The last words: replayed behind any of the journals that they come from they say the same. */
+static int all_lines(const struct sq_records *records, struct sq_text *out, struct squall_error *err)
+{
+    for (size_t i = 0; i < records->unit_count; i++) {
+        const struct sq_record_unit *unit = &records->units[i];
+        SQ_TRY(unit_line(unit->is_staged ? "staged" : "unit", unit, out, err));
+        if (!unit->valid && !unit->is_staged)
+            SQ_TRY(invalid_line(unit->unit, unit->damage, out, err));
+    }
+    for (size_t i = 0; i < records->left_count; i++)
+        SQ_TRY(left_line(records->left[i].unit, records->left[i].why, out, err));
+    SQ_TRY(input_lines(records->inputs, records->input_count, out, err));
+    return out->failed ? sq_error_memory(err, out->length) : 0;
+}
+
+/* All that came before it, by name. */
+static int remove_others(const char *folder, const char *kept, struct squall_error *err)
+{
+    char **names;
+    size_t count;
+    int status = sq_folder_list(folder, &names, &count, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < count && !status; i++) {
+        if (strncmp(names[i], "epoch-", 6) != 0 || !strcmp(names[i], kept))
+            continue;
+        SQ_CLEANUP_FREE char *path = sq_path_join(folder, names[i]);
+        status = path ? sq_file_remove(path, err) : sq_error_memory(err, strlen(folder));
+    }
+    sq_names_free(names, count);
+    return status;
+}
+
+int sq_journals_join(const char *folder, struct sq_records *records, struct squall_error *err)
+{
+    struct sq_journal *journal = NULL;
+    SQ_CLEANUP_TEXT struct sq_text lines = SQ_TEXT_INIT;
+    bool made = false;
+    if (!are_scattered(records))
+        return 0;
+    const struct sq_record_source source = {records->last_epoch + 1, 0};
+    SQ_TRY(sq_journal_new(folder, source, records->command ? records->command : "squall convert", &journal, err));
+    sq_text_add_bytes(&lines, journal->head.data, journal->head.length);
+    int status = all_lines(records, &lines, err);
+    if (!status)
+        status = sq_atomic_create(journal->path, lines.data, lines.length, &made, err);
+    if (!status && made)
+        status = remove_others(folder, sq_path_name(journal->path), err);
+    if (!status && made)
+        records->last_epoch = source.epoch;
+    sq_journal_close(journal);
+    return status;
 }

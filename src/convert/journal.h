@@ -23,4 +23,10 @@ int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_inp
                           struct squall_error *err) SQUALL_CHECK;
 void sq_journal_close(struct sq_journal *journal); /* NULL is accepted */
 
+/*
+ * Where there are many journals, or most of their lines no longer hold: all into one, which is durable before the others go. Only where nobody else
+ * writes. records: what they say; last_epoch becomes the new one's.
+ */
+int sq_journals_join(const char *folder, struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
+
 #endif

@@ -71,6 +71,8 @@ static int finish(struct sq_run *run, struct squall_error *err)
         status = sq_sweep(plan, true, err);
     if (!status && run->others_left == 0)
         status = sq_staged_sweep(plan->state.records_folder, (struct sq_part){0}, &now, err);
+    if (!status && run->others_left == 0)
+        status = sq_journals_join(plan->state.records_folder, &now, err);
     sq_records_done(&now);
     return status;
 }

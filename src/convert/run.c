@@ -258,6 +258,8 @@ static int prepare(struct sq_run *run, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
     SQ_TRY(sq_sweep(plan, plan->settings.part.count == 0, err));
+    if (plan->settings.part.count == 0)
+        SQ_TRY(sq_journals_join(plan->state.records_folder, &plan->state.records, err));
     SQ_TRY(go_on_with_staged(run, err));
     SQ_TRY(count_units(run, err));
     SQ_TRY(sq_plan_prepare(plan, err));

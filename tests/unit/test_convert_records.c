@@ -158,6 +158,76 @@ static void journals_are_replayed_by_epoch_and_part(void **state)
     }
 }
 
+static void assert_same_records(const struct sq_records *a, const struct sq_records *b)
+{
+    assert_int_equal(a->unit_count, b->unit_count);
+    assert_int_equal(a->left_count, b->left_count);
+    for (size_t i = 0; i < a->unit_count; i++) {
+        assert_int_equal(a->units[i].unit, b->units[i].unit);
+        assert_int_equal(a->units[i].valid, b->units[i].valid);
+        assert_int_equal(a->units[i].is_staged, b->units[i].is_staged);
+        assert_int_equal(a->units[i].arrays[0].chunks[0].size_bytes, b->units[i].arrays[0].chunks[0].size_bytes);
+        assert_string_equal(a->units[i].damage ? a->units[i].damage : "", b->units[i].damage ? b->units[i].damage : "");
+        assert_true(sq_record_has_file(&b->units[i], &a->units[i].files[0]));
+    }
+    for (size_t i = 0; i < a->left_count; i++) {
+        assert_int_equal(a->left[i].unit, b->left[i].unit);
+        assert_string_equal(a->left[i].why, b->left[i].why);
+    }
+    for (size_t i = 0; i < a->input_count; i++)
+        assert_true(sq_records_know_input(b, &a->inputs[i]));
+    assert_string_equal(a->command, b->command);
+}
+
+/* Of 80 journals, with every kind of line: all are put together; killed at any removal, the rest says the same, and the next time goes on. */
+static void many_journals_are_put_into_one_that_says_the_same(void **state)
+{
+    enum { JOURNALS = 80 };
+    static char *texts[JOURNALS + 1];
+    static char paths[JOURNALS + 1][64];
+    srand(3);
+    for (unsigned i = 1; i <= JOURNALS; i++) {
+        struct sq_journal *journal = journal_in(*state, i);
+        const uint64_t unit = (uint64_t)rand() % 30;
+        const struct sq_record_input input = {{"bad.grib", i % 7, 5}, "is cut off"};
+        add_unit(journal, unit, 100 + i);
+        if (i % 3 == 0)
+            assert_int_equal(sq_journal_add_invalid(journal, unit, "t2m/c/3", NULL), 0);
+        if (i % 5 == 0)
+            assert_int_equal(sq_journal_add_left(journal, (uint64_t)rand() % 40, "because", NULL), 0);
+        assert_int_equal(sq_journal_add_inputs(journal, &input, 1, NULL), 0);
+        sq_journal_close(journal);
+        size_t size;
+        snprintf(paths[i], sizeof paths[i], "epoch-%06u-part-0.journal", i);
+        assert_int_equal(sq_file_read_all(in_folder(*state, paths[i]), 1 << 20, &texts[i], &size, NULL), 0);
+    }
+    struct sq_records before = loaded(*state), joined = loaded(*state);
+    assert_int_equal(sq_journals_join(*state, &joined, NULL), 0);
+    assert_int_equal(joined.last_epoch, JOURNALS + 1);
+    for (unsigned left = 0; left <= JOURNALS; left++) { /* what a kill leaves: the last of the old ones, too */
+        for (unsigned i = JOURNALS; i > JOURNALS - left; i--)
+            file_put(in_folder(*state, paths[i]), texts[i]);
+        struct sq_records now = loaded(*state);
+        assert_int_equal(now.journal_count, 1 + left);
+        assert_same_records(&before, &now);
+        sq_records_done(&now);
+    }
+    struct sq_records again = loaded(*state);
+    assert_int_equal(sq_journals_join(*state, &again, NULL), 0);
+    struct sq_records now = loaded(*state);
+    assert_int_equal(now.journal_count, 1);
+    assert_int_equal(now.last_epoch, JOURNALS + 2);
+    assert_same_records(&before, &now);
+    assert_int_equal(sq_journals_join(*state, &now, NULL), 0); /* one is few */
+    assert_int_equal(now.last_epoch, JOURNALS + 2);
+    sq_records_done(&before);
+    sq_records_done(&joined);
+    sq_records_done(&again);
+    sq_records_done(&now);
+    for (unsigned i = 1; i <= JOURNALS; i++)
+        sq_free(texts[i]);
+}
+
 static void the_later_record_of_a_unit_holds(void **state)
 {
     struct sq_journal *first = journal_in(*state, 1), *second = journal_in(*state, 2);
@@ -570,6 +640,7 @@ int main(void)
         cmocka_unit_test(lacking_counts_like_bits),
         IN_FOLDER(a_record_reads_as_it_was_written),
         IN_FOLDER(journals_are_replayed_by_epoch_and_part),
+        IN_FOLDER(many_journals_are_put_into_one_that_says_the_same),
         IN_FOLDER(the_later_record_of_a_unit_holds),
         IN_FOLDER(an_invalidation_keeps_what_was_stored),
         IN_FOLDER(known_inputs_are_found_again),

@@ -13,6 +13,13 @@
 
 enum { DEEP = 1, SHARED = 2 /* others may be at work there */ };
 
+/* Of whom locks are made nobody knows before they are: their temporary files are left where their process may live. */
+static bool may_live(const char *name, int how)
+{
+    const bool of_lock = !strncmp(name, ".lock", 5);
+    return (how & SHARED || of_lock) && !sq_atomic_is_abandoned(name);
+}
+
 /* A folder that is not there is clean. */
 static int sweep_folder(const char *folder, int how, struct squall_error *err)
 {
@@ -26,7 +33,7 @@ static int sweep_folder(const char *folder, int how, struct squall_error *err)
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         bool temporary = sq_atomic_is_temporary(names[i]);
-        if (temporary ? how & SHARED && !sq_atomic_is_abandoned(names[i]) : !(how & DEEP))
+        if (temporary ? may_live(names[i], how) : !(how & DEEP))
             continue;
         SQ_CLEANUP_FREE char *path = sq_path_join(folder, names[i]);
         if (!path)

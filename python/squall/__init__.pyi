@@ -235,7 +235,7 @@ def convert(
     sources: _Path | Iterable[_Path],
     dest: _Path,
     *,
-    client: None = None,
+    client: Any = None,
     progress: _ProgressOption = True,
     chunks: _Lengths = None,
     shards: _Lengths = None,

@@ -104,6 +104,8 @@ def convert(
     sources      a path, a pattern ("era5/*.nc", with ** for any folders), or several: GRIB, HDF5 and NetCDF files, folders of GRIB files,
                  Zarr stores
     dest         the store, a folder
+    client       a distributed.Client: its workers, which see sources and dest by the same paths, write the store; threads= (default 1) and
+                 memory= (default: a worker's share) are then those of one task
     progress     True: a bar (of tqdm's where it is installed); False: nothing; a function: it is called with a squall.Progress
     chunks       lengths, {"init_time": 1, "step": "all"}; -1 is "all", too; of one variable {"t2m": {"y": 100}}
     shards       the same, of what holds several chunks in one file: multiples of the chunks'; None: a file a chunk
@@ -133,22 +135,22 @@ def convert(
     made with other options; KeyboardInterrupt as soon as no chunk is half done.
     """
     keywords = {key: value for key, value in locals().items() if key not in ("sources", "dest", "client", "progress")}
-    if client is not None:
-        raise NotImplementedError("client: there are no conversions on Dask workers yet; without it threads of this process convert")
     shown = listener(progress, "units")
+    call = {
+        "threads": _threads(threads) or 0,
+        "memory_bytes": _bytes(memory) if memory is not None else 0,
+        "overwrite": bool(overwrite),
+        "strict": bool(strict),
+    } | in_words(keywords)
     try:
-        (document, text, obstacle), seconds = _carry_out(
-            "convert",
-            _sources(sources),
-            os.fsencode(dest),
-            threads=_threads(threads) or 0,
-            memory_bytes=_bytes(memory) if memory is not None else 0,
-            dry_run=bool(dry_run),
-            overwrite=bool(overwrite),
-            strict=bool(strict),
-            shown=shown,
-            **in_words(keywords),
-        )
+        if client is not None and not dry_run:
+            from squall._convert_dask import convert_on
+
+            (document, text, obstacle), seconds = convert_on(client, _sources(sources), os.fsencode(dest), call, shown)
+        else:
+            (document, text, obstacle), seconds = _carry_out(
+                "convert", _sources(sources), os.fsencode(dest), dry_run=bool(dry_run), shown=shown, **call
+            )
     except (Error, MemoryError) as e:
         raise _in_python(e) from None
     text = in_python(text)

@@ -280,7 +280,7 @@ def test_the_traps_of_real_archives_are_told(squall_command, support, tmp_path):
         ({"memory": "much"}, ValueError, "memory='much'"),
         ({"memory": 1000}, MemoryError, "give memory= 17M"),
         ({"progress": "bar"}, TypeError, "progress='bar'"),
-        ({"client": object()}, NotImplementedError, "client: .*threads"),
+        ({"client": object()}, TypeError, "client: .*distributed.Client"),
         ({"colour": 1}, TypeError, "colour"),
     ],
 )

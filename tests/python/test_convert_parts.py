@@ -264,3 +264,22 @@ def test_what_another_part_adds_is_planned_on_by_one_that_waits(squall, source, 
     assert json.loads((store / "init_time/zarr.json").read_text())["shape"] == [9]
     Parts(squall, source, store, 2).run(1)
     assert files(store) == whole
+
+
+def test_a_part_removes_what_is_left_among_its_own_units_and_the_last_one_the_rest(squall, source, whole, store):
+    parts = Parts(squall, source, store, 2)
+    parts.run(1)
+    name = next(p for p in whole if p.endswith("/c/1/0/0/0") or p.endswith("/c/1/0/0")).split("/")[0]
+    elsewhere = [folder / f".{what}.1f-12-3-0.squall-tmp" for folder, what in ((store / name / "c/1", "0"), (store, "zarr.json"))]
+    of_lock = store / RECORDS / ".lock-part-2-of-2.1f-12-3-0.squall-tmp"  # somebody may be making it
+    elsewhere[0].parent.mkdir(parents=True)
+    for path in (*elsewhere, of_lock):
+        path.write_bytes(b"half")
+    lock = put_lock(store, "lock-part-1-of-2", (1, 2))
+    assert parts.run(2)["units"]["left_by_other_parts"] is None
+    assert [path.exists() for path in (*elsewhere, of_lock)] == [False, True, True]
+    lock.unlink()
+    assert parts.run(2)["units"]["left_by_other_parts"] == 0
+    assert [path.exists() for path in (*elsewhere, of_lock)] == [False, False, True]
+    of_lock.unlink()
+    assert files(store) == whole

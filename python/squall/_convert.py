@@ -190,9 +190,9 @@ def verify(dest, *, progress=True, threads=None, memory=None):
     """Check every chunk of a store against its record (length, checksum); without records decode every chunk.
 
     Returns a Report with the keys of `squall verify --json`: bad, absent and unchecked list what is damaged or missing, what was never
-    written, and what cannot be read; noted counts the units whose runs are off from now on, until squall.convert has made them anew,
-    and not_noted says why the store does not tell of all damage. .exit_code: 0, 5 where there is damage, 3 where arrays could not be checked. progress, threads and
-    memory are as in squall.convert.
+    written, and what cannot be read; noted counts the units whose runs are off from now on, until squall.convert has made them anew, and
+    not_noted says why the store does not tell of all damage. .exit_code: 0, 5 where there is damage, 3 where arrays could not be checked.
+    progress, threads and memory are as in squall.convert.
     """
     limits = _threads(threads) or 0, _bytes(memory) if memory is not None else 0
     (document, text, bad, unchecked), seconds = _carry_out("verify", os.fsencode(dest), *limits, shown=listener(progress, "chunks"))

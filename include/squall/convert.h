@@ -42,6 +42,7 @@ struct squall_convert_options {
     const char *drift;      /* "error", "warn", "first": what becomes of files that do not agree */
     const char *group;      /* whose arrays, and the coordinates above it: "forecast/surface"; NULL: the root's */
     const char *part;       /* "2/5": only the units of this part, beside processes that write the others; NULL: all */
+    int prepend;            /* of GRIB: runs before the store's first are added, too: init_time then begins earlier */
     int overwrite;
     int strict;
 };

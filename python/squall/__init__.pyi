@@ -256,6 +256,7 @@ def convert(
     group: str | None = None,
     part: str | tuple[int, int] | None = None,
     dry_run: bool = False,
+    prepend: bool = False,
     overwrite: bool = False,
     strict: bool = False,
     threads: int | None = None,

@@ -90,6 +90,7 @@ def convert(
     group=None,
     part=None,
     dry_run=False,
+    prepend=False,
     overwrite=False,
     strict=False,
     threads=None,
@@ -124,6 +125,7 @@ def convert(
     group        of HDF5, NetCDF-4 and Zarr sources: "forecast/surface"; None: the root
     part         (2, 5) or "2/5": only the units of this part, beside processes, here and on other machines, that write the others
     dry_run      only plan: the report says what would be done; .exit_code is 1 and .meaning the reason where it cannot
+    prepend      add runs before the store's first, too: init_time then begins earlier (GRIB)
     overwrite    replace a store that squall made
     strict       write no unit that has a bad input, and raise when there is any bad or ignored input
     threads, memory   limits; None: those of squall.set_options
@@ -139,6 +141,7 @@ def convert(
     call = {
         "threads": _threads(threads) or 0,
         "memory_bytes": _bytes(memory) if memory is not None else 0,
+        "prepend": bool(prepend),
         "overwrite": bool(overwrite),
         "strict": bool(strict),
     } | in_words(keywords)

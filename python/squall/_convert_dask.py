@@ -110,7 +110,7 @@ def convert_on(client, paths, dest, call, shown):
 
     if not isinstance(client, Client):
         raise TypeError(f"client: {client!r} is a {type(client).__name__}; wanted is a distributed.Client")
-    for keyword in ("overwrite", "part"):
+    for keyword in ("prepend", "overwrite", "part"):
         if call.get(keyword):
             raise ValueError(f"{keyword} and client exclude each other")
     start, paths, dest = time.monotonic(), tuple(map(os.path.abspath, paths)), os.path.abspath(dest)

@@ -147,7 +147,7 @@ _TEXTS = {
     "group": _name,
     "part": _part,
 }
-_NAMES = {name.replace("_", "-"): name for name in (*_LISTS, *_TEXTS, "overwrite", "strict", "threads", "memory")}
+_NAMES = {name.replace("_", "-"): name for name in (*_LISTS, *_TEXTS, "prepend", "overwrite", "strict", "threads", "memory")}
 _OPTION = re.compile(f"--({'|'.join(_NAMES)})(?![a-z-])(:?)")
 
 

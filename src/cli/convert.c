@@ -179,6 +179,7 @@ static struct squall_convert_options options_of(const struct arguments *a, const
         .drift = a->drift,
         .group = a->group,
         .part = a->part,
+        .prepend = a->prepend,
         .overwrite = a->overwrite,
         .strict = a->strict,
     };

@@ -56,6 +56,7 @@ const struct option options[] = {
     {"dry-run", 'n', OPTION_FLAG, NULL, AT(dry_run), "say what would be done, and do nothing", NULL},
     {"part", 0, OPTION_TEXT, "I/N", AT(part),
      "write every N-th unit from the I-th on, beside processes, here and on other machines, that write the other parts", NULL},
+    {"prepend", 0, OPTION_FLAG, NULL, AT(prepend), "GRIB: add runs before the store's first, too, instead of naming them", NULL},
     {"overwrite", 0, OPTION_FLAG, NULL, AT(overwrite), "replace a store that squall made", NULL},
     {"strict", 0, OPTION_FLAG, NULL, AT(strict), "write no unit that has a bad input, and exit with 3", NULL},
     {"keep-going", 0, OPTION_FLAG, NULL, AT(keep_going), "a bad input costs only itself (default)", NULL},

@@ -287,23 +287,44 @@ static int remove_others(const char *folder, const char *kept, struct squall_err
     return status;
 }
 
-int sq_journals_join(const char *folder, struct sq_records *records, struct squall_error *err)
+/* *ret_path: the caller's; NULL: there is such a journal already. */
+static int write_all(const char *folder, const struct sq_records *records, char **ret_path, struct squall_error *err)
 {
     struct sq_journal *journal = NULL;
     SQ_CLEANUP_TEXT struct sq_text lines = SQ_TEXT_INIT;
     bool made = false;
-    if (!are_scattered(records))
-        return 0;
     const struct sq_record_source source = {records->last_epoch + 1, 0};
     SQ_TRY(sq_journal_new(folder, source, records->command ? records->command : "squall convert", &journal, err));
     sq_text_add_bytes(&lines, journal->head.data, journal->head.length);
     int status = all_lines(records, &lines, err);
     if (!status)
         status = sq_atomic_create(journal->path, lines.data, lines.length, &made, err);
-    if (!status && made)
-        status = remove_others(folder, sq_path_name(journal->path), err);
-    if (!status && made)
-        records->last_epoch = source.epoch;
+    if (made) {
+        *ret_path = journal->path;
+        journal->path = NULL;
+    }
     sq_journal_close(journal);
     return status;
+}
+
+int sq_journals_join(const char *folder, struct sq_records *records, struct squall_error *err)
+{
+    char *made = NULL;
+    if (!are_scattered(records))
+        return 0;
+    int status = write_all(folder, records, &made, err);
+    SQ_CLEANUP_FREE char *path = made;
+    if (status || !path)
+        return status;
+    SQ_TRY(remove_others(folder, sq_path_name(path), err));
+    records->last_epoch++;
+    return 0;
+}
+
+int sq_journals_copy(const char *folder, const struct sq_records *records, struct squall_error *err)
+{
+    char *made = NULL;
+    int status = write_all(folder, records, &made, err);
+    SQ_CLEANUP_FREE char *path = made;
+    return status || path ? status : sq_error(err, SQUALL_ECORRUPT, "%s: it has records already", folder);
 }

@@ -28,5 +28,7 @@ void sq_journal_close(struct sq_journal *journal); /* NULL is accepted */
  * writes. records: what they say; last_epoch becomes the new one's.
  */
 int sq_journals_join(const char *folder, struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
+/* All that the records say, into one journal of another store's folder, which has none yet. */
+int sq_journals_copy(const char *folder, const struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/lock.h"
+#include "convert/rekey.h"
 #include "convert/report.h"
 #include "cube/array_attributes.h"
 #include "cube/many.h"
@@ -32,16 +33,17 @@ void sq_plan_say(struct squall_convert_plan *plan, enum squall_convert_event kin
 
 /* ---- the destination ------------------------------------------------------------------------------------------------------------- */
 
-char *sq_plan_beside(const char *store)
+char *sq_plan_beside(const char *store, const char *what)
 {
     const char *name = sq_path_name(store);
-    return sq_format("%.*s.%s.squall-new", (int)(name - store), store, name);
+    return sq_format("%.*s.%s.squall-%s", (int)(name - store), store, name, what);
 }
 
 /* --overwrite: only a store of squall's is replaced, by one that begins from nothing. */
 static int look_at_destination(struct squall_convert_plan *plan, struct squall_error *err)
 {
     const char *destination = plan->settings.destination;
+    SQ_TRY(sq_rekey_recover(destination, err));
     SQ_TRY(sq_store_state_read(destination, &plan->state, err));
     int status = sq_lock_look(plan->state.records_folder, plan->settings.part, err);
     if (status)
@@ -52,7 +54,7 @@ static int look_at_destination(struct squall_convert_plan *plan, struct squall_e
     }
     sq_store_state_done(&plan->state);
     SQ_TRY(sq_path_resolve(destination, &plan->replaced, err));
-    plan->target = sq_plan_beside(plan->replaced);
+    plan->target = sq_plan_beside(plan->replaced, "new");
     plan->state.records_folder = plan->target ? sq_records_folder(plan->target) : NULL;
     return plan->state.records_folder ? 0 : sq_error_memory(err, strlen(destination));
 }
@@ -114,6 +116,7 @@ static int assemble_fields(struct squall_convert_plan *plan, struct squall_error
         .coarsen_y = s->coarsen_y,
         .coarsen_x = s->coarsen_x,
         .schema = plan->state.schema,
+        .prepend = s->prepend ? plan->state.init_chunk : 0,
     };
     return sq_cube_build(&plan->index, &options, &plan->cube, err);
 }
@@ -125,6 +128,7 @@ static int refuse_field_options(const struct sq_settings *s, struct squall_error
                          : s->every_s                           ? "--every"
                          : s->coarsen_y > 1 || s->coarsen_x > 1 ? "--coarsen"
                          : s->y_order != SQ_Y_AS_IT_IS          ? "--y-order"
+                         : s->prepend                           ? "--prepend"
                                                                 : NULL;
     return option ? sq_error(err, SQUALL_EINVAL, "%s is for GRIB sources; these are HDF5, NetCDF or Zarr", option) : 0;
 }
@@ -181,11 +185,23 @@ static bool begins_anew(const struct squall_convert_plan *plan)
     return plan->arrays.dataset && !plan->arrays.stored;
 }
 
+/* What is stored gets other numbers: the records as they will be. */
+static void move_records(struct squall_convert_plan *plan)
+{
+    struct sq_records *records = &plan->state.records;
+    plan->moved_units = plan->cube.moved / (plan->state.exists ? plan->state.init_chunk : 1);
+    for (size_t i = 0; i < records->unit_count; i++)
+        records->units[i].unit += plan->moved_units;
+    for (size_t i = 0; i < records->left_count; i++)
+        records->left[i].unit += plan->moved_units;
+}
+
 static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
 {
     if (!plan->arrays.dataset)
         SQ_TRY(refuse_arrays(plan, err));
     SQ_TRY(plan->arrays.dataset ? assemble_arrays(plan, err) : assemble_fields(plan, err));
+    move_records(plan);
     const bool begins = begins_anew(plan);
     if (!begins && plan->cube.init_count < plan->state.init_count)
         return sq_error(err, SQUALL_EREFUSED, "the store has %llu init times, and the sources would make it %zu",

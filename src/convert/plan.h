@@ -60,7 +60,8 @@ struct squall_convert_plan {
     struct sq_settings settings;
     char *target;                /* where the store is built: the destination, or, to replace one, a folder beside it */
     char *replaced;              /* NULL, or the store that goes when the target is complete (no link to it) */
-    struct sq_store_state state; /* of the target */
+    struct sq_store_state state; /* of the target; its records speak of the units of the plan, see moved_units */
+    uint64_t moved_units;        /* --prepend: a unit of the plan's lies by so much lower on disk, until the run moves it (rekey.h) */
     struct sq_source_list sources;
     struct sq_grib_index index;     /* of GRIB sources */
     struct sq_array_sources arrays; /* of others */
@@ -118,8 +119,8 @@ const char *sq_plan_file_path(const struct squall_convert_plan *plan, uint32_t f
 struct sq_record_file sq_plan_record_file(const struct squall_convert_plan *plan, uint32_t file);
 uint32_t sq_plan_file_of(const struct squall_convert_plan *plan, size_t field); /* field: of a place of the cube's */
 
-/* "FOLDER/.NAME.squall-new": where a store that replaces FOLDER/NAME is built. sq_free; NULL: out of memory. */
-char *sq_plan_beside(const char *store) __attribute__((warn_unused_result));
+/* "FOLDER/.NAME.squall-WHAT": where a store that replaces FOLDER/NAME is built. sq_free; NULL: out of memory. */
+char *sq_plan_beside(const char *store, const char *what) __attribute__((warn_unused_result));
 
 /* overflow.c: fill plan->outlooks; SQUALL_ERANGE where a field's values all lie beyond its array's type. */
 int sq_plan_overflow(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;

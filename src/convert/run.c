@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "convert/flags.h"
 #include "convert/lock.h"
+#include "convert/rekey.h"
 #include "convert/report.h"
 #include "convert/write.h"
 #include <stdlib.h>
@@ -266,6 +267,16 @@ static int prepare(struct sq_run *run, struct squall_error *err)
     return mend_flags(plan, err);
 }
 
+/* What is stored moves first; then the early runs are as late ones, of which the store has the places. */
+static int move(struct squall_convert_plan *plan, struct locks *locks, struct squall_error *err)
+{
+    if (!plan->moved_units)
+        return 0;
+    SQ_TRY(sq_rekey(plan, &locks->target, err));
+    SQ_TRY(sq_plan_again(plan, err));
+    return squall_convert_plan_check(plan, err);
+}
+
 static int begin(struct sq_run *run, struct locks *locks, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
@@ -274,6 +285,7 @@ static int begin(struct sq_run *run, struct locks *locks, struct squall_error *e
     } else {
         SQ_TRY(take_locks(plan, locks, err));
         SQ_TRY(check_unchanged(plan, err));
+        SQ_TRY(move(plan, locks, err));
     }
     SQ_TRY(prepare(run, err));
     sq_lock_release(locks->brief);

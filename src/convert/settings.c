@@ -380,6 +380,8 @@ static void put_command(const struct sq_settings *s, const struct sq_text *optio
     sq_text_add(command, "squall convert");
     if (options->length)
         sq_text_printf(command, " %s", sq_text_string(options));
+    if (s->prepend)
+        sq_text_add(command, " --prepend");
     if (s->strict)
         sq_text_add(command, " --strict");
     for (size_t i = 0; i < (all ? s->given_count : 1); i++)
@@ -447,6 +449,9 @@ static int parse_part(struct sq_settings *s, const char *text, struct squall_err
     char again[sizeof "999999999/999999999"];
     if (s->overwrite)
         return sq_error(err, SQUALL_EINVAL, "--part and --overwrite exclude each other: no part may remove what others write");
+    if (s->prepend)
+        return sq_error(err, SQUALL_EINVAL,
+                        "--part and --prepend exclude each other: no part may move what others write; add the early runs first");
     bool good = sscanf(text, "%9u/%9u", &s->part.number, &s->part.count) == 2 && s->part.number >= 1 && s->part.number <= s->part.count;
     if (good) {
         snprintf(again, sizeof again, "%u/%u", s->part.number, s->part.count);
@@ -490,6 +495,7 @@ int sq_settings_parse(const struct squall_convert_options *options, struct sq_se
         .rename_count = options->rename_count,
         .coarsen_y = 1,
         .coarsen_x = 1,
+        .prepend = options->prepend != 0,
         .overwrite = options->overwrite != 0,
         .strict = options->strict != 0,
         .arena = sq_arena_new(),

@@ -66,7 +66,7 @@ struct sq_settings {
     const char *group;                   /* without slashes at its ends; NULL: the root */
     enum squall_drift drift;
     struct sq_part part; /* {0}: the whole */
-    bool overwrite, strict;
+    bool prepend, overwrite, strict;
     struct sq_arena *arena; /* all of the above */
     const char *text;       /* the options that fix the stored bytes, as the command takes them: "--dtype float16" */
     const char *command;    /* the command, quoted for a shell, but for the destination, which comes last */

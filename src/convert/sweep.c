@@ -6,6 +6,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/flags.h"
+#include "convert/rekey.h"
 #include "convert/write.h"
 #include "io/atomic_file.h"
 #include "store/zarr_writer.h"
@@ -69,11 +70,14 @@ static int sweep_array(const struct squall_convert_plan *plan, const char *name,
     return 0;
 }
 
-/* What a killed --overwrite left beside the store: the new one that it had begun, or the old one that it had replaced. */
+/* What a killed --overwrite left beside the store: the new one that it had begun, or the old one that it had replaced. And the same of rekey.h. */
 static int remove_beside(const struct squall_convert_plan *plan, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *beside = sq_plan_beside(plan->target);
-    return beside ? sq_tree_remove(beside, err) : sq_error_memory(err, strlen(plan->target));
+    SQ_CLEANUP_FREE char *beside = sq_plan_beside(plan->target, "new");
+    if (!beside)
+        return sq_error_memory(err, strlen(plan->target));
+    SQ_TRY(sq_tree_remove(beside, err));
+    return plan->state.exists ? sq_rekey_sweep(plan->target, err) : 0;
 }
 
 int sq_sweep(const struct squall_convert_plan *plan, bool alone, struct squall_error *err)

@@ -174,6 +174,7 @@ static int make_init_times(struct sq_builder *b, struct squall_error *err)
         cube->init_times_s[i] = b->start_s + (int64_t)i * b->spacing_s;
     cube->init_count = (size_t)b->init_count;
     cube->cadence_s = b->cadence_s;
+    cube->moved = b->moved;
     return 0;
 }
 

@@ -123,6 +123,7 @@ struct sq_cube {
     const char *calendar; /* of arrays, in which these are counted; NULL: proleptic_gregorian */
     size_t init_count;
     uint64_t *source_index;     /* of arrays: where each init time lies along the sources' dimension, or SQ_CUBE_NOWHERE */
+    uint64_t moved;             /* of places along init_time: what the schema has at 0 is here now */
     int64_t cadence_s;          /* 0: open (fewer than three runs and no --every) */
     size_t holes;               /* places of the cube that no field fills, over init times that have any field */
     struct sq_json *attributes; /* of the dataset: Conventions, institution, GRIB_centre, … (not history) */
@@ -149,6 +150,7 @@ struct sq_cube_options {
     enum sq_y_order y_order;       /* of grids with rows */
     unsigned coarsen_y, coarsen_x; /* ≥ 1: coordinates are block means, shapes divided (rounded up) */
     const struct sq_json *schema;  /* of an existing store (sq_cube_schema); NULL: a new one */
+    uint64_t prepend; /* with a schema, runs before its first are placed, too; init_time begins a multiple of this earlier. 0: not */
 };
 
 /*

@@ -150,7 +150,7 @@ static void add_reason(const struct sq_builder *b, const struct out *out, struct
         sq_text_add_time(line, f->times.reference_time_s);
         sq_text_add(line, " lies before the store's first, ");
         sq_text_add_time(line, b->start_s);
-        sq_text_add(line, ": ");
+        sq_text_add(line, b->options->prepend ? ": " : " (--prepend adds it): ");
         break;
     case SQ_FATE_OUTSIDE_VARIABLE:
         sq_text_printf(line, "the store was made without %s (%s): ", variable_name(b, out->first), b->index->names[f->product].level_type);

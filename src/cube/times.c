@@ -1,6 +1,7 @@
 /*
  * Runs, cadence, strays (docs/cubes.md, "Time"). init_time is regular and contiguous from the first run on; what is not on the cadence gets no coordinate.
  */
+#include "base/checked.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "cube/build.h"
@@ -70,7 +71,7 @@ static int find_start(const struct sq_axis *runs, int64_t cadence_s, int64_t *re
     return 0;
 }
 
-/* The runs of the store and those that are new, from the store's first on. */
+/* The runs of the store and those that are new; those before the store's first only where they are to be added. */
 static int join_runs(const struct sq_builder *b, struct sq_axis *ret, struct squall_error *err)
 {
     SQ_CLEANUP_INTERN struct sq_intern table = sq_intern_make(1);
@@ -80,7 +81,7 @@ static int join_runs(const struct sq_builder *b, struct sq_axis *ret, struct squ
         SQ_TRY(sq_intern_add(&table, &time_s, &number, err));
     }
     for (uint32_t i = 0; i < b->runs.count; i++) {
-        if (b->runs.values[i] >= b->start_s)
+        if (b->runs.values[i] >= b->start_s || b->options->prepend)
             SQ_TRY(sq_intern_add(&table, &b->runs.values[i], &number, err));
     }
     return sq_axis_from(ret, &table, err);
@@ -99,7 +100,7 @@ static int refuse_spacing(const struct sq_builder *b, int64_t wanted_s, const ch
 }
 
 /* Cadence of a store that exists: start_s, spacing_s, cadence_s and known_init_count are the schema's. */
-static int extend_runs(struct sq_builder *b, struct squall_error *err)
+static int extend_cadence(struct sq_builder *b, struct squall_error *err)
 {
     __attribute__((cleanup(sq_axis_done))) struct sq_axis all = {0};
     int64_t every_s = b->options->every_s;
@@ -120,6 +121,42 @@ static int extend_runs(struct sq_builder *b, struct squall_error *err)
     b->spacing_s = found_s;
     b->cadence_s = all.count >= 3 ? found_s : 0;
     return 0;
+}
+
+/* Where the first run on the cadence lies before the store's, init_time begins there, or as much earlier as makes it a multiple of options->prepend. */
+static int prepend_runs(struct sq_builder *b, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    const uint64_t unit = b->options->prepend;
+    uint64_t before = 0;
+    int64_t span_s;
+    for (uint32_t i = 0; i < b->runs.count && b->spacing_s; i++) {
+        const int64_t by_s = b->start_s - b->runs.values[i];
+        if (by_s > 0 && by_s % b->spacing_s == 0 && (uint64_t)(by_s / b->spacing_s) > before)
+            before = (uint64_t)(by_s / b->spacing_s);
+    }
+    if (!before)
+        return 0;
+    b->moved = (before + unit - 1) / unit * unit;
+    if (b->moved > SQ_INIT_COUNT_LIMIT || !sq_mul_i64((int64_t)b->moved, b->spacing_s, &span_s) || span_s > SQ_TIME_LIMIT_S + b->start_s)
+        return sq_error(err, SQUALL_EUNSUPPORTED,
+                        "init_time would begin %llu places earlier: a run lies far before the others; convert without it",
+                        (unsigned long long)b->moved);
+    b->start_s -= span_s;
+    b->known_init_count += b->moved;
+    sq_text_add(&text, "init_time begins at ");
+    sq_text_add_time(&text, b->start_s);
+    sq_text_printf(&text, " now, %llu before the store's first", (unsigned long long)b->moved);
+    if (b->moved > before)
+        sq_text_printf(&text, "; %llu of these have no run, and are there because %llu are stored together",
+                       (unsigned long long)(b->moved - before), (unsigned long long)unit);
+    return text.failed ? sq_error_memory(err, text.length) : sq_cube_note(b, false, err, "%s", sq_text_string(&text));
+}
+
+static int extend_runs(struct sq_builder *b, struct squall_error *err)
+{
+    SQ_TRY(extend_cadence(b, err));
+    return b->options->prepend ? prepend_runs(b, err) : 0;
 }
 
 static int nothing_left(const struct sq_builder *b, struct squall_error *err)

@@ -301,6 +301,21 @@ int sq_file_rename(const char *from, const char *to, struct squall_error *err)
     return rename(from, to) == 0 ? 0 : sq_error_errno(err, errno, "%s: renaming it to %s", from, to);
 }
 
+int sq_file_link(const char *path, const char *name, struct squall_error *err)
+{
+    return link(path, name) == 0 ? 0 : sq_error_errno(err, errno, "%s: giving it a second name, %s", path, name);
+}
+
+int sq_file_system_sync(const char *path, struct squall_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return sq_error_errno(err, errno, "%s", path);
+    int os_errno = syncfs(fd) == 0 ? 0 : errno;
+    close(fd);
+    return os_errno ? sq_error_errno(err, os_errno, "%s: making what it holds durable", path) : 0;
+}
+
 int sq_file_exchange(const char *a, const char *b, struct squall_error *err)
 {
     if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0)

@@ -79,10 +79,13 @@ int sq_folder_make(const char *path, struct squall_error *err) SQUALL_CHECK; /* 
  */
 int sq_folder_make_durable(const char *path, struct squall_error *err) SQUALL_CHECK;
 int sq_folder_sync(const char *path, struct squall_error *err) SQUALL_CHECK; /* names made or renamed in it are durable after this */
+/* Of the whole file system that the folder lies in: for so many names that a sync of each folder takes too long. */
+int sq_file_system_sync(const char *path, struct squall_error *err) SQUALL_CHECK;
 int sq_file_remove(const char *path, struct squall_error *err) SQUALL_CHECK; /* a missing one is fine */
 int sq_tree_remove(const char *path,
                    struct squall_error *err) SQUALL_CHECK; /* a file, or a folder and all in it; links are removed, not followed */
 int sq_file_rename(const char *from, const char *to, struct squall_error *err) SQUALL_CHECK;
+int sq_file_link(const char *path, const char *name, struct squall_error *err) SQUALL_CHECK; /* name: a second one of the same file */
 /* Swap two names in one step, so that neither is ever missing; SQUALL_EUNSUPPORTED where the file system cannot. */
 int sq_file_exchange(const char *a, const char *b, struct squall_error *err) SQUALL_CHECK;
 

@@ -104,7 +104,7 @@ def test_what_ends_the_waiting_cancels_the_tasks_and_the_store_goes_on(client, s
 
 
 def test_what_is_refused_is_told_before_anything_is_written(client, source, tmp_path):
-    for keywords in ({"overwrite": True}, {"part": "1/2"}):
+    for keywords in ({"overwrite": True}, {"prepend": True}, {"part": "1/2"}):
         with pytest.raises(ValueError, match="client exclude"):
             squall.convert(source, tmp_path / "out.zarr", client=client, progress=False, **keywords)
     with pytest.raises(MemoryError):

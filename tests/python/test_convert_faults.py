@@ -89,7 +89,7 @@ class Sweep:
         assert benign <= self.chance + 5  # at the end: releasing a lock, and calls that were not made this time
 
 
-@pytest.fixture(params=["new", "late file", "overwrite", "part", "last part"])
+@pytest.fixture(params=["new", "late file", "overwrite", "part", "last part", "prepend"])
 def sweep(request, squall, support, tmp_path):
     source, before, store = tmp_path / "in", tmp_path / "before.zarr", tmp_path / "s" / "out.zarr"
     if not (support / "fail_io.so").exists():
@@ -101,7 +101,12 @@ def sweep(request, squall, support, tmp_path):
         return Sweep(support, None, source, store, CHUNKS)
     if request.param == "part":
         return Sweep(support, None, source, store, [*CHUNKS, "--part", "1/2"])
+    if request.param == "prepend":
+        archive.path_of(source, 0, "a").rename(tmp_path / "early.grib2")
     squall("convert", source, before, *CHUNKS)
+    if request.param == "prepend":
+        (tmp_path / "early.grib2").rename(archive.path_of(source, 0, "a"))
+        return Sweep(support, before, source, store, [*CHUNKS, "--prepend"])
     if request.param == "overwrite":
         return Sweep(support, before, source, store, [*CHUNKS, "--overwrite", "--dtype", "float16"])
     archive.write(archive.path_of(source, 1, "b"), [archive.field("t", archive.init(1), 0, seed=5)])  # replaces a field

@@ -2,6 +2,7 @@
  * Preloaded into the command (LD_PRELOAD), this makes the N-th call that changes a file system fail, or the process die there:
  *     SQUALL_FAULT=N:kill | N:ENOSPC | N:EIO      counted from 1 over all threads
  *     SQUALL_FAULT_COUNT=PATH                     at the end, how many such calls there were
+ *     SQUALL_FAULT_EXCHANGE=1                     swapping two names always fails, as on a file system that cannot
  *     SQUALL_FAULT_READ=PART                      reading a file whose path ends so fails with EIO behind its first 100 bytes
  * A sweep of N over the whole count is a proof, where dying at random moments is a hope.
  */
@@ -119,6 +120,11 @@ EXPORT int fdatasync(int fd)
     return fails() ? -1 : REAL(fdatasync, fd);
 }
 
+EXPORT int syncfs(int fd)
+{
+    return fails() ? -1 : REAL(syncfs, fd);
+}
+
 EXPORT int rename(const char *from, const char *to)
 {
     return fails() ? -1 : REAL(rename, from, to);
@@ -126,6 +132,10 @@ EXPORT int rename(const char *from, const char *to)
 
 EXPORT int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
 {
+    if (getenv("SQUALL_FAULT_EXCHANGE")) {
+        errno = EINVAL;
+        return -1;
+    }
     return fails() ? -1 : REAL(renameat2, from_folder, from, to_folder, to, flags);
 }
 

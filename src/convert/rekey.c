@@ -1,0 +1,317 @@
+/* See rekey.h. */
+#include "convert/rekey.h"
+#include "base/error_internal.h"
+#include "base/memory.h"
+#include "convert/staged.h"
+#include "io/atomic_file.h"
+#include "sys/file.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- chunks ---------------------------------------------------------------------------------------------------------------------- */
+
+static int link_entry(const char *from, const char *to, struct squall_error *err);
+
+/* The number that a name is; false: it is none. */
+static bool is_index(const char *name, uint64_t *ret)
+{
+    char again[sizeof "18446744073709551615"];
+    errno = 0;
+    *ret = strtoull(name, NULL, 10);
+    snprintf(again, sizeof again, "%" PRIu64, *ret);
+    return !errno && !strcmp(name, again);
+}
+
+/* All in the folder, names that are indices by so much higher. */
+static int link_folder(const char *from, const char *to, uint64_t by, struct squall_error *err)
+{
+    char **names;
+    size_t count;
+    SQ_TRY(sq_folder_make(to, err));
+    SQ_TRY(sq_folder_list(from, &names, &count, err));
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        uint64_t index;
+        if (sq_atomic_is_temporary(names[i]))
+            continue;
+        const bool moves = by > 0 && is_index(names[i], &index);
+        SQ_CLEANUP_FREE char *source = sq_path_join(from, names[i]);
+        SQ_CLEANUP_FREE char *target = moves ? sq_format("%s/%" PRIu64, to, index + by) : sq_path_join(to, names[i]);
+        status = source && target ? link_entry(source, target, err) : sq_error_memory(err, strlen(from));
+    }
+    sq_names_free(names, count);
+    return status;
+}
+
+static int link_entry(const char *from, const char *to, struct squall_error *err)
+{
+    return sq_folder_is_real(from) ? link_folder(from, to, 0, err) : sq_file_link(from, to, err);
+}
+
+/* Chunks lie in NAME/c, by their index along init_time; the array's metadata is written anew. */
+static int link_array(const char *from, const char *to, uint64_t by, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *source = sq_path_join(from, "c");
+    SQ_CLEANUP_FREE char *target = sq_path_join(to, "c");
+    enum sq_file_kind kind;
+    if (!source || !target)
+        return sq_error_memory(err, strlen(from));
+    SQ_TRY(sq_folder_make(to, err));
+    SQ_TRY(sq_file_stat(source, &kind, NULL, err));
+    return kind == SQ_FILE_FOLDER ? link_folder(source, target, by, err) : 0;
+}
+
+static bool is_flag(const char *name)
+{
+    return !strcmp(name, SQ_FLAG_EXISTS) || !strcmp(name, SQ_FLAG_COUNT);
+}
+
+static bool is_variable(const struct squall_convert_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->layout.array_count; i++)
+        if (!strcmp(plan->layout.arrays[i].name, name))
+            return true;
+    return false;
+}
+
+static bool is_coordinate(const struct squall_convert_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->cube.coordinate_count; i++)
+        if (!strcmp(plan->cube.coordinates[i].name, name))
+            return true;
+    return false;
+}
+
+/* An entry of the store's own folder. What is none of squall's goes along as it is. */
+static int link_member(const struct squall_convert_plan *plan, const char *store, const char *moved, const char *name,
+                       struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *from = sq_path_join(store, name);
+    SQ_CLEANUP_FREE char *to = sq_path_join(moved, name);
+    if (!from || !to)
+        return sq_error_memory(err, strlen(store));
+    if (sq_atomic_is_temporary(name) || !strcmp(name, "zarr.json") || is_coordinate(plan, name))
+        return 0;
+    if (is_flag(name))
+        return link_array(from, to, plan->cube.moved / plan->layout.flag_chunk, err);
+    return is_variable(plan, name) ? link_array(from, to, plan->moved_units, err) : link_entry(from, to, err);
+}
+
+static int link_members(const struct squall_convert_plan *plan, const char *store, const char *moved, struct squall_error *err)
+{
+    char **names;
+    size_t count;
+    SQ_TRY(sq_folder_list(store, &names, &count, err));
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++)
+        status = link_member(plan, store, moved, names[i], err);
+    sq_names_free(names, count);
+    return status;
+}
+
+/* ---- records --------------------------------------------------------------------------------------------------------------------- */
+
+/* Units that a killed run was about to replace take their places where they still are. */
+static int end_staged(const struct squall_convert_plan *plan, struct sq_store_state *state, struct squall_error *err)
+{
+    struct sq_records *records = &state->records;
+    struct sq_journal *journal = NULL;
+    int status = 0;
+    for (size_t i = 0; i < records->unit_count && !status; i++) {
+        struct sq_record_unit *record = &records->units[i];
+        char *told = NULL;
+        if (!record->is_staged)
+            continue;
+        if (!journal)
+            status = sq_journal_new(state->records_folder, (struct sq_record_source){.epoch = ++records->last_epoch},
+                                    plan->settings.command, &journal, err);
+        const struct sq_staging staging = {plan->target, state->records_folder, &plan->layout, journal};
+        if (!status)
+            status = sq_staged_go_on(&staging, record, &told, err);
+        SQ_CLEANUP_FREE char *why = told;
+        if (!status && why && !(record->damage = sq_arena_strdup(records->arena, why)))
+            status = sq_error_memory(err, strlen(why));
+    }
+    sq_journal_close(journal);
+    return status;
+}
+
+static int write_records(const struct squall_convert_plan *plan, const char *folder, struct squall_error *err)
+{
+    struct sq_store_state state;
+    SQ_TRY(sq_store_state_read(plan->target, &state, err));
+    int status = end_staged(plan, &state, err);
+    for (size_t i = 0; i < state.records.unit_count; i++)
+        state.records.units[i].unit += plan->moved_units;
+    for (size_t i = 0; i < state.records.left_count; i++)
+        state.records.left[i].unit += plan->moved_units;
+    if (!status)
+        status = sq_journals_copy(folder, &state.records, err);
+    sq_store_state_done(&state);
+    return status;
+}
+
+/* ---- the moved store ------------------------------------------------------------------------------------------------------------- */
+
+struct rekeying {
+    char *store; /* no link to it */
+    char *moved;
+    char *records; /* of the moved store */
+    bool is_exchanged;
+    struct sq_lock *lock; /* the same */
+};
+
+static void rekeying_done(struct rekeying *r)
+{
+    sq_lock_release(r->lock);
+    sq_free(r->store);
+    sq_free(r->moved);
+    sq_free(r->records);
+}
+
+/* layout.json, coordinates and metadata, as of any store that a run prepares. */
+static int prepare_moved(struct squall_convert_plan *plan, const struct rekeying *r, struct squall_error *err)
+{
+    char *const target = plan->target, *const records = plan->state.records_folder;
+    plan->target = r->moved;
+    plan->state.records_folder = r->records;
+    int status = sq_plan_prepare(plan, err);
+    plan->target = target;
+    plan->state.records_folder = records;
+    return status;
+}
+
+/* The records come first, since units that are staged still take their places then. */
+static int make_moved(struct squall_convert_plan *plan, struct rekeying *r, struct squall_error *err)
+{
+    SQ_TRY(sq_tree_remove(r->moved, err));
+    SQ_TRY(sq_store_make_folders(r->moved, err));
+    SQ_TRY(sq_lock_take(r->records, &r->lock, err));
+    SQ_TRY(write_records(plan, r->records, err));
+    SQ_TRY(link_members(plan, r->store, r->moved, err));
+    SQ_TRY(prepare_moved(plan, r, err));
+    return sq_file_system_sync(r->moved, err);
+}
+
+/* *ret_old: where the store that was there lies now. sq_free. */
+static int exchange(const struct rekeying *r, char **ret_old, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *aside = sq_plan_beside(r->store, "old");
+    *ret_old = sq_strdup(r->moved);
+    if (!aside || !*ret_old)
+        return sq_error_memory(err, strlen(r->store));
+    int status = sq_file_exchange(r->moved, r->store, err);
+    if (status != SQUALL_EUNSUPPORTED)
+        return status;
+    SQ_TRY(sq_tree_remove(aside, err));
+    SQ_TRY(sq_file_rename(r->store, aside, err));
+    status = sq_file_rename(r->moved, r->store, err);
+    if (status) {
+        int stays = sq_file_rename(aside, r->store, NULL); /* else the next run does that */
+        (void)stays;
+        return status;
+    }
+    sq_free(*ret_old);
+    *ret_old = aside;
+    aside = NULL;
+    return 0;
+}
+
+/* Each lock goes with its store. */
+static int exchange_locks(struct squall_convert_plan *plan, struct rekeying *r, const char *old, struct sq_lock **held,
+                          struct squall_error *err)
+{
+    struct sq_lock *moved = r->lock;
+    SQ_CLEANUP_FREE char *records = sq_records_folder(old);
+    if (!records)
+        return sq_error_memory(err, strlen(old));
+    r->lock = *held;
+    *held = moved;
+    SQ_TRY(sq_lock_moved(r->lock, records, err));
+    return sq_lock_moved(*held, plan->state.records_folder, err);
+}
+
+static int rekey(struct squall_convert_plan *plan, struct rekeying *r, struct sq_lock **held, struct squall_error *err)
+{
+    char *made = NULL;
+    SQ_TRY(make_moved(plan, r, err));
+    int status = exchange(r, &made, err);
+    SQ_CLEANUP_FREE char *old = made;
+    SQ_TRY(status);
+    r->is_exchanged = true;
+    SQ_TRY(exchange_locks(plan, r, old, held, err));
+    SQ_CLEANUP_FREE char *folder = sq_path_folder(r->store);
+    if (!folder)
+        return sq_error_memory(err, strlen(r->store));
+    SQ_TRY(sq_folder_sync(folder, err));
+    return sq_tree_remove(old, err);
+}
+
+int sq_rekey(struct squall_convert_plan *plan, struct sq_lock **held, struct squall_error *err)
+{
+    __attribute__((cleanup(rekeying_done))) struct rekeying r = {0};
+    SQ_TRY(sq_path_resolve(plan->target, &r.store, err));
+    r.moved = sq_plan_beside(r.store, "moved");
+    r.records = r.moved ? sq_records_folder(r.moved) : NULL;
+    if (!r.records)
+        return sq_error_memory(err, strlen(r.store));
+    int status = rekey(plan, &r, held, err);
+    if (status && !r.is_exchanged) {
+        int stays = sq_tree_remove(r.moved, NULL); /* else the next run does that */
+        (void)stays;
+    }
+    return status;
+}
+
+/* ---- what killed runs leave ------------------------------------------------------------------------------------------------------ */
+
+int sq_rekey_recover(const char *store, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *old = sq_plan_beside(store, "old");
+    SQ_CLEANUP_FREE char *records = old ? sq_records_folder(old) : NULL;
+    SQ_CLEANUP_FREE char *layout = records ? sq_path_join(records, "layout.json") : NULL;
+    SQ_CLEANUP_FREE char *own = sq_format("%s/chunk_exists/.squall/layout.json", store);
+    SQ_CLEANUP_FREE char *folder = sq_path_folder(store);
+    bool is_left, is_there;
+    if (!layout || !own || !folder)
+        return sq_error_memory(err, strlen(store));
+    SQ_TRY(sq_file_exists(layout, &is_left, err));
+    SQ_TRY(sq_file_exists(own, &is_there, err));
+    if (!is_left || is_there)
+        return 0;
+    int status = sq_lock_look(records, (struct sq_part){0}, err);
+    if (status)
+        return sq_error_within(err, status, "%s", store);
+    SQ_TRY(sq_file_exists(store, &is_there, err));
+    if (is_there)
+        return sq_error(err, SQUALL_EREFUSED,
+                        "%s: an interrupted run has left the store as %s; remove what is in its place, and start again", store, old);
+    SQ_TRY(sq_file_rename(old, store, err));
+    return sq_folder_sync(folder, err);
+}
+
+int sq_rekey_sweep(const char *store, struct squall_error *err)
+{
+    static const char *const NAMES[] = {"moved", "old"};
+    char *real = NULL;
+    SQ_TRY(sq_path_resolve(store, &real, err));
+    SQ_CLEANUP_FREE char *path = real;
+    SQ_CLEANUP_FREE char *folder = sq_path_folder(path);
+    if (!folder)
+        return sq_error_memory(err, strlen(path));
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        SQ_CLEANUP_FREE char *beside = sq_plan_beside(path, NAMES[i]);
+        bool is_left;
+        if (!beside)
+            return sq_error_memory(err, strlen(path));
+        SQ_TRY(sq_file_exists(beside, &is_left, err));
+        if (!is_left)
+            continue;
+        SQ_TRY(sq_folder_sync(folder, err)); /* that the store has its name is durable before the other one goes */
+        SQ_TRY(sq_tree_remove(beside, err));
+    }
+    return 0;
+}

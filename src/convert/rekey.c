@@ -275,18 +275,19 @@ int sq_rekey_recover(const char *store, struct squall_error *err)
     SQ_CLEANUP_FREE char *layout = records ? sq_path_join(records, "layout.json") : NULL;
     SQ_CLEANUP_FREE char *own = sq_format("%s/chunk_exists/.squall/layout.json", store);
     SQ_CLEANUP_FREE char *folder = sq_path_folder(store);
-    bool is_left, is_there;
+    enum sq_file_kind left, there;
+    bool is_taken;
     if (!layout || !own || !folder)
         return sq_error_memory(err, strlen(store));
-    SQ_TRY(sq_file_exists(layout, &is_left, err));
-    SQ_TRY(sq_file_exists(own, &is_there, err));
-    if (!is_left || is_there)
+    SQ_TRY(sq_file_stat(layout, &left, NULL, err));
+    SQ_TRY(sq_file_stat(own, &there, NULL, err));
+    if (left == SQ_FILE_NONE || there != SQ_FILE_NONE)
         return 0;
     int status = sq_lock_look(records, (struct sq_part){0}, err);
     if (status)
         return sq_error_within(err, status, "%s", store);
-    SQ_TRY(sq_file_exists(store, &is_there, err));
-    if (is_there)
+    SQ_TRY(sq_file_exists(store, &is_taken, err));
+    if (is_taken)
         return sq_error(err, SQUALL_EREFUSED,
                         "%s: an interrupted run has left the store as %s; remove what is in its place, and start again", store, old);
     SQ_TRY(sq_file_rename(old, store, err));

@@ -117,6 +117,7 @@ static int assemble_fields(struct squall_convert_plan *plan, struct squall_error
         .coarsen_x = s->coarsen_x,
         .schema = plan->state.schema,
         .prepend = s->prepend ? plan->state.init_chunk : 0,
+        .respace = plan->state.init_chunk == 1 && s->part.count == 0, /* else chunks would not move as wholes; or parts of others' */
     };
     return sq_cube_build(&plan->index, &options, &plan->cube, err);
 }
@@ -189,11 +190,15 @@ static bool begins_anew(const struct squall_convert_plan *plan)
 static void move_records(struct squall_convert_plan *plan)
 {
     struct sq_records *records = &plan->state.records;
-    plan->moved_units = plan->cube.moved / (plan->state.exists ? plan->state.init_chunk : 1);
+    const struct sq_move *move = &plan->cube.move;
+    plan->unit_move = (struct sq_move){1, 0};
+    if (plan->cube.of_arrays || !plan->state.exists)
+        return;
+    plan->unit_move = (struct sq_move){move->stretch, move->by / plan->state.init_chunk};
     for (size_t i = 0; i < records->unit_count; i++)
-        records->units[i].unit += plan->moved_units;
+        records->units[i].unit = sq_moved(&plan->unit_move, records->units[i].unit);
     for (size_t i = 0; i < records->left_count; i++)
-        records->left[i].unit += plan->moved_units;
+        records->left[i].unit = sq_moved(&plan->unit_move, records->left[i].unit);
 }
 
 static int assemble(struct squall_convert_plan *plan, struct squall_error *err)

@@ -60,8 +60,8 @@ struct squall_convert_plan {
     struct sq_settings settings;
     char *target;                /* where the store is built: the destination, or, to replace one, a folder beside it */
     char *replaced;              /* NULL, or the store that goes when the target is complete (no link to it) */
-    struct sq_store_state state; /* of the target; its records speak of the units of the plan, see moved_units */
-    uint64_t moved_units;        /* --prepend: a unit of the plan's lies by so much lower on disk, until the run moves it (rekey.h) */
+    struct sq_store_state state; /* of the target; its records speak of the units of the plan, see unit_move */
+    struct sq_move unit_move;    /* where the plan has the units that are stored, once the run has moved them (rekey.h) */
     struct sq_source_list sources;
     struct sq_grib_index index;     /* of GRIB sources */
     struct sq_array_sources arrays; /* of others */

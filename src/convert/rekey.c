@@ -25,8 +25,8 @@ static bool is_index(const char *name, uint64_t *ret)
     return !errno && !strcmp(name, again);
 }
 
-/* All in the folder, names that are indices by so much higher. */
-static int link_folder(const char *from, const char *to, uint64_t by, struct squall_error *err)
+/* All in the folder, names that are indices as they move; NULL: they do not. */
+static int link_folder(const char *from, const char *to, const struct sq_move *move, struct squall_error *err)
 {
     char **names;
     size_t count;
@@ -37,9 +37,9 @@ static int link_folder(const char *from, const char *to, uint64_t by, struct squ
         uint64_t index;
         if (sq_atomic_is_temporary(names[i]))
             continue;
-        const bool moves = by > 0 && is_index(names[i], &index);
+        const bool moves = move && is_index(names[i], &index);
         SQ_CLEANUP_FREE char *source = sq_path_join(from, names[i]);
-        SQ_CLEANUP_FREE char *target = moves ? sq_format("%s/%" PRIu64, to, index + by) : sq_path_join(to, names[i]);
+        SQ_CLEANUP_FREE char *target = moves ? sq_format("%s/%" PRIu64, to, sq_moved(move, index)) : sq_path_join(to, names[i]);
         status = source && target ? link_entry(source, target, err) : sq_error_memory(err, strlen(from));
     }
     sq_names_free(names, count);
@@ -48,11 +48,11 @@ static int link_folder(const char *from, const char *to, uint64_t by, struct squ
 
 static int link_entry(const char *from, const char *to, struct squall_error *err)
 {
-    return sq_folder_is_real(from) ? link_folder(from, to, 0, err) : sq_file_link(from, to, err);
+    return sq_folder_is_real(from) ? link_folder(from, to, NULL, err) : sq_file_link(from, to, err);
 }
 
 /* Chunks lie in NAME/c, by their index along init_time; the array's metadata is written anew. */
-static int link_array(const char *from, const char *to, uint64_t by, struct squall_error *err)
+static int link_array(const char *from, const char *to, const struct sq_move *move, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *source = sq_path_join(from, "c");
     SQ_CLEANUP_FREE char *target = sq_path_join(to, "c");
@@ -61,7 +61,7 @@ static int link_array(const char *from, const char *to, uint64_t by, struct squa
         return sq_error_memory(err, strlen(from));
     SQ_TRY(sq_folder_make(to, err));
     SQ_TRY(sq_file_stat(source, &kind, NULL, err));
-    return kind == SQ_FILE_FOLDER ? link_folder(source, target, by, err) : 0;
+    return kind == SQ_FILE_FOLDER ? link_folder(source, target, move, err) : 0;
 }
 
 static bool is_flag(const char *name)
@@ -95,9 +95,9 @@ static int link_member(const struct squall_convert_plan *plan, const char *store
         return sq_error_memory(err, strlen(store));
     if (sq_atomic_is_temporary(name) || !strcmp(name, "zarr.json") || is_coordinate(plan, name))
         return 0;
-    if (is_flag(name))
-        return link_array(from, to, plan->cube.moved / plan->layout.flag_chunk, err);
-    return is_variable(plan, name) ? link_array(from, to, plan->moved_units, err) : link_entry(from, to, err);
+    if (is_flag(name)) /* of fields: an element a chunk */
+        return link_array(from, to, &plan->cube.move, err);
+    return is_variable(plan, name) ? link_array(from, to, &plan->unit_move, err) : link_entry(from, to, err);
 }
 
 static int link_members(const struct squall_convert_plan *plan, const char *store, const char *moved, struct squall_error *err)
@@ -145,9 +145,9 @@ static int write_records(const struct squall_convert_plan *plan, const char *fol
     SQ_TRY(sq_store_state_read(plan->target, &state, err));
     int status = end_staged(plan, &state, err);
     for (size_t i = 0; i < state.records.unit_count; i++)
-        state.records.units[i].unit += plan->moved_units;
+        state.records.units[i].unit = sq_moved(&plan->unit_move, state.records.units[i].unit);
     for (size_t i = 0; i < state.records.left_count; i++)
-        state.records.left[i].unit += plan->moved_units;
+        state.records.left[i].unit = sq_moved(&plan->unit_move, state.records.left[i].unit);
     if (!status)
         status = sq_journals_copy(folder, &state.records, err);
     sq_store_state_done(&state);

@@ -1,5 +1,5 @@
 /*
- * A store whose init_time begins earlier than it did (--prepend): every chunk of it gets another index.
+ * A store whose init_time begins earlier than it did (--prepend), or has a finer step: every chunk of it gets another index.
  *
  * Renaming chunks in place would, for as long as it takes and whenever it is killed, show values at wrong times. So the store is made a second
  * time beside the first one, as FOLDER/.NAME.squall-moved: its chunks are the same files under second names (hard links, nothing is copied), its
@@ -16,7 +16,7 @@
 #include "convert/lock.h"
 #include "convert/plan.h"
 
-/* Move what is stored by plan->moved_units. *held: the store's lock, which is one of the moved store afterwards. The plan is to be made again. */
+/* Move what is stored as plan->unit_move says. *held: the store's lock, which is one of the moved store afterwards. The plan is to be made again. */
 int sq_rekey(struct squall_convert_plan *plan, struct sq_lock **held, struct squall_error *err) SQUALL_CHECK;
 /* Give a store that a killed run left under another name its own. SQUALL_EREFUSED: that run is alive; or something else is in its place. */
 int sq_rekey_recover(const char *store, struct squall_error *err) SQUALL_CHECK;

@@ -270,7 +270,7 @@ static int prepare(struct sq_run *run, struct squall_error *err)
 /* What is stored moves first; then the early runs are as late ones, of which the store has the places. */
 static int move(struct squall_convert_plan *plan, struct locks *locks, struct squall_error *err)
 {
-    if (!plan->moved_units)
+    if (!sq_moves(&plan->unit_move))
         return 0;
     SQ_TRY(sq_rekey(plan, &locks->target, err));
     SQ_TRY(sq_plan_again(plan, err));

@@ -100,7 +100,10 @@ static int missing_chunk(const struct squall_convert_plan *plan, const struct sq
             enum sq_file_kind kind;
             if (stored->chunks[k].size_bytes == 0)
                 continue;
-            sq_layout_chunk_index(a, record->unit - plan->moved_units, k, index);
+            uint64_t stored_as;
+            if (!sq_move_back(&plan->unit_move, record->unit, &stored_as))
+                return 0;
+            sq_layout_chunk_index(a, stored_as, k, index);
             SQ_CLEANUP_FREE char *path = sq_store_chunk_path(plan->target, a->name, a->rank, index);
             if (!path)
                 return sq_error_memory(err, strlen(plan->target));
@@ -235,8 +238,9 @@ static bool has_bad_input(const struct squall_convert_plan *plan, const struct s
  */
 static int weigh_unrecorded(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, struct squall_error *err)
 {
-    const bool is_there = unit->unit >= plan->moved_units;
-    const uint64_t first = is_there ? (unit->unit - plan->moved_units) * plan->layout.init_chunk : 0;
+    uint64_t stored_as;
+    const bool is_there = sq_move_back(&plan->unit_move, unit->unit, &stored_as);
+    const uint64_t first = stored_as * plan->layout.init_chunk;
     const uint64_t left = is_there && plan->state.init_count > first ? plan->state.init_count - first : 0;
     const size_t count = (size_t)(left < plan->layout.init_chunk ? left : plan->layout.init_chunk);
     SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc(count + 1, sizeof *flags);

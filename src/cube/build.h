@@ -202,7 +202,7 @@ struct sq_builder {
     int64_t start_s, spacing_s, cadence_s; /* spacing 0: one run */
     uint64_t init_count;                   /* 0: not known yet */
     uint64_t known_init_count;             /* of the store; with what is before it, once that is known */
-    uint64_t moved;                        /* --prepend: places before the store's first */
+    struct sq_move move;                   /* of the store's places */
 
     bool *rename_used; /* by option */
     size_t conflict_count, note_capacity, warning_capacity, coordinate_capacity;

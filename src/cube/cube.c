@@ -174,7 +174,7 @@ static int make_init_times(struct sq_builder *b, struct squall_error *err)
         cube->init_times_s[i] = b->start_s + (int64_t)i * b->spacing_s;
     cube->init_count = (size_t)b->init_count;
     cube->cadence_s = b->cadence_s;
-    cube->moved = b->moved;
+    cube->move = b->move;
     return 0;
 }
 
@@ -202,7 +202,7 @@ static int build(struct sq_builder *b, struct squall_error *err)
 int sq_cube_build(const struct sq_grib_index *index, const struct sq_cube_options *options, struct sq_cube *ret, struct squall_error *err)
 {
     struct sq_cube cube = {0};
-    struct sq_builder b = {.index = index, .options = options, .cube = &cube};
+    struct sq_builder b = {.index = index, .options = options, .cube = &cube, .move = {1, 0}};
     int status = build(&b, err);
     builder_done(&b);
     if (status) {

@@ -103,6 +103,28 @@ struct sq_cube_grid {
     uint64_t rows, columns; /* before coarsening; rows 0: one dimension of `columns` values */
 };
 
+/* Places along init_time that are other ones now: N is N × stretch + by. */
+struct sq_move {
+    uint64_t stretch, by;
+};
+
+static inline bool sq_moves(const struct sq_move *move)
+{
+    return move->stretch > 1 || move->by > 0;
+}
+
+static inline uint64_t sq_moved(const struct sq_move *move, uint64_t place)
+{
+    return place * move->stretch + move->by;
+}
+
+/* Which one was it? false: none, it is new. */
+static inline bool sq_move_back(const struct sq_move *move, uint64_t place, uint64_t *ret)
+{
+    *ret = place < move->by ? 0 : (place - move->by) / move->stretch;
+    return place >= move->by && (place - move->by) % move->stretch == 0;
+}
+
 struct sq_cube {
     bool of_arrays; /* made of arrays (array_cube.h), not of GRIB fields */
     struct sq_cube_variable *variables;
@@ -123,7 +145,7 @@ struct sq_cube {
     const char *calendar; /* of arrays, in which these are counted; NULL: proleptic_gregorian */
     size_t init_count;
     uint64_t *source_index;     /* of arrays: where each init time lies along the sources' dimension, or SQ_CUBE_NOWHERE */
-    uint64_t moved;             /* of places along init_time: what the schema has at 0 is here now */
+    struct sq_move move;        /* of places along init_time: from where the schema has them */
     int64_t cadence_s;          /* 0: open (fewer than three runs and no --every) */
     size_t holes;               /* places of the cube that no field fills, over init times that have any field */
     struct sq_json *attributes; /* of the dataset: Conventions, institution, GRIB_centre, … (not history) */
@@ -151,6 +173,7 @@ struct sq_cube_options {
     unsigned coarsen_y, coarsen_x; /* ≥ 1: coordinates are block means, shapes divided (rounded up) */
     const struct sq_json *schema;  /* of an existing store (sq_cube_schema); NULL: a new one */
     uint64_t prepend; /* with a schema, runs before its first are placed, too; init_time begins a multiple of this earlier. 0: not */
+    bool respace;     /* with a schema whose cadence is open, its places may move so that the step is a part of what it was */
 };
 
 /*

@@ -99,6 +99,24 @@ static int refuse_spacing(const struct sq_builder *b, int64_t wanted_s, const ch
                     sq_text_string(&have), why, sq_text_string(&want), sq_text_string(&every));
 }
 
+/* The step is to be another one. Where the store's is a multiple of it, and still open, the store's runs move apart; else it is refused. */
+static int respace(struct sq_builder *b, int64_t wanted_s, const char *why, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text step = SQ_TEXT_INIT;
+    uint64_t count;
+    if (b->cadence_s || !b->options->respace || b->spacing_s % wanted_s != 0)
+        return refuse_spacing(b, wanted_s, why, err);
+    b->move.stretch = (uint64_t)(b->spacing_s / wanted_s);
+    if (!sq_mul_u64(b->known_init_count - 1, b->move.stretch, &count) || count >= SQ_INIT_COUNT_LIMIT)
+        return refuse_spacing(b, wanted_s, why, err);
+    b->known_init_count = count + 1;
+    b->spacing_s = wanted_s;
+    sq_text_add_duration(&step, wanted_s);
+    return step.failed
+               ? sq_error_memory(err, step.length)
+               : sq_cube_note(b, false, err, "init_time runs in steps of %s now; what is stored gets other places", sq_text_string(&step));
+}
+
 /* Cadence of a store that exists: start_s, spacing_s, cadence_s and known_init_count are the schema's. */
 static int extend_cadence(struct sq_builder *b, struct squall_error *err)
 {
@@ -106,7 +124,7 @@ static int extend_cadence(struct sq_builder *b, struct squall_error *err)
     int64_t every_s = b->options->every_s;
     if (every_s) {
         if (b->spacing_s && b->spacing_s != every_s)
-            return refuse_spacing(b, every_s, "--every says", err);
+            SQ_TRY(respace(b, every_s, "--every says", err));
         b->cadence_s = b->spacing_s = every_s;
     }
     if (b->cadence_s)
@@ -117,7 +135,7 @@ static int extend_cadence(struct sq_builder *b, struct squall_error *err)
     int64_t found_s = 0;
     SQ_TRY(find_cadence(&all, &found_s, err));
     if (b->spacing_s && b->spacing_s != found_s)
-        return refuse_spacing(b, found_s, "with the new runs the commonest difference is", err);
+        SQ_TRY(respace(b, found_s, "with the new runs the commonest difference is", err));
     b->spacing_s = found_s;
     b->cadence_s = all.count >= 3 ? found_s : 0;
     return 0;
@@ -137,19 +155,20 @@ static int prepend_runs(struct sq_builder *b, struct squall_error *err)
     }
     if (!before)
         return 0;
-    b->moved = (before + unit - 1) / unit * unit;
-    if (b->moved > SQ_INIT_COUNT_LIMIT || !sq_mul_i64((int64_t)b->moved, b->spacing_s, &span_s) || span_s > SQ_TIME_LIMIT_S + b->start_s)
+    b->move.by = (before + unit - 1) / unit * unit;
+    if (b->move.by > SQ_INIT_COUNT_LIMIT || !sq_mul_i64((int64_t)b->move.by, b->spacing_s, &span_s) ||
+        span_s > SQ_TIME_LIMIT_S + b->start_s)
         return sq_error(err, SQUALL_EUNSUPPORTED,
                         "init_time would begin %llu places earlier: a run lies far before the others; convert without it",
-                        (unsigned long long)b->moved);
+                        (unsigned long long)b->move.by);
     b->start_s -= span_s;
-    b->known_init_count += b->moved;
+    b->known_init_count += b->move.by;
     sq_text_add(&text, "init_time begins at ");
     sq_text_add_time(&text, b->start_s);
-    sq_text_printf(&text, " now, %llu before the store's first", (unsigned long long)b->moved);
-    if (b->moved > before)
+    sq_text_printf(&text, " now, %llu before the store's first", (unsigned long long)b->move.by);
+    if (b->move.by > before)
         sq_text_printf(&text, "; %llu of these have no run, and are there because %llu are stored together",
-                       (unsigned long long)(b->moved - before), (unsigned long long)unit);
+                       (unsigned long long)(b->move.by - before), (unsigned long long)unit);
     return text.failed ? sq_error_memory(err, text.length) : sq_cube_note(b, false, err, "%s", sq_text_string(&text));
 }
 

@@ -348,13 +348,26 @@ def test_a_store_begins_with_one_run(squall, tmp_path, store):
 
 
 def test_an_append_that_would_space_the_runs_anew_is_refused(squall, tmp_path, store):
+    """But where all can move at once: test_convert_prepend.py."""
     source = tmp_path / "in"
-    assert convert_runs(squall, source, store, [0, 2]).code == 0  # 12 hours apart
-    before = files(store, records=True)
-    done = convert_runs(squall, source, store, [3, 4, 5])  # every 6 hours
-    assert done.code == 4, done.err
-    assert "would have to move" in done.err
-    assert files(store, records=True) == before
+    for runs, late, options in (
+        ([0, 2], [3, 4, 5], ["--chunks", "init_time=2"]),
+        ([0, 3], [5, 7], []),
+        ([0, 2], [1], ["--part", "1/1"]),
+    ):
+        made, early, every = tmp_path / f"{late}.zarr", tmp_path / f"{late} early", tmp_path / f"{late} all"
+        for n in runs:
+            archive.write(archive.path_of(early, n), archive.run(n))
+        for n in (*runs, *late):
+            archive.write(archive.path_of(every, n), archive.run(n))
+        squall("convert", early, made, *options)
+        before = files(made, records=True)
+        done = squall("convert", every, made, *options, check=False)
+        assert done.code == 4, (late, done.err)
+        assert "would have to move" in done.err
+        assert files(made, records=True) == before
+    for n in (0, 2, 3, 4, 5):
+        archive.write(archive.path_of(source, n), archive.run(n))
     hourly = tmp_path / "every.zarr"
     squall("convert", archive.path_of(source, 0), archive.path_of(source, 2), hourly, "--every", "6h")
     assert opened(hourly).chunk_exists.values.tolist() == [True, False, True]

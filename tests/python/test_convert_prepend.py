@@ -183,6 +183,37 @@ def test_of_arrays_it_is_refused(squall, tmp_path):
     assert done.code == 2 and "--prepend is for GRIB sources" in done.err
 
 
+# ---- the cadence is settled late --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "layout", [[], ["--dtype", "float16", "--shards", "latitude=all,longitude=all"], ["--stack", "variable"]], ids=" ".join
+)
+@pytest.mark.parametrize(
+    "stored, late, options",
+    [
+        ((0, 2), (1,), []),
+        ((0, 2), (3, 4, 5), []),
+        ((0, 4), (1,), []),
+        ((0, 2), (6,), ["--every", "6h"]),
+        ((2, 4), (0, 1, 3), ["--prepend"]),
+        ((4,), (2, 3), ["--prepend"]),
+    ],
+)
+def test_two_runs_move_apart_where_a_third_comes_between(squall, runs, tmp_path, layout, stored, late, options):
+    store, whole = tmp_path / "out.zarr", tmp_path / "whole.zarr"
+    squall("convert", folder_of(tmp_path / "stored", [runs[n] for n in stored]), store, *layout)
+    squall("convert", folder_of(tmp_path / "late", [runs[n] for n in late]), store, *layout, *options)
+    every = [option for option in options if option != "--prepend"]
+    squall("convert", folder_of(tmp_path / "all", [runs[n] for n in (*stored, *late)]), whole, *layout, *every)
+    expected, made = files(whole), files(store)
+    if every:  # the history tells the options of the first run
+        expected.pop("zarr.json"), made.pop("zarr.json")
+    assert made == expected
+    squall("verify", store)
+    nothing_is_left(store)
+
+
 # ---- killed ---------------------------------------------------------------------------------------------------------------------------
 
 every = pytest.mark.parametrize("stride", [43, pytest.param(1, marks=pytest.mark.long)])
@@ -191,7 +222,8 @@ every = pytest.mark.parametrize("stride", [43, pytest.param(1, marks=pytest.mark
 class Readers(Sweep):
     """After each kill readers find the store, before or after, and what it says is there is there."""
 
-    known = None  # by run
+    known = None  # values, by run
+    stored = None  # runs before
 
     def flags_are_not_ahead(self):
         if not self.store.exists():  # only where two names cannot be exchanged
@@ -199,25 +231,34 @@ class Readers(Sweep):
             return
         with xr.open_zarr(self.store) as ds:
             ds = ds.load()
-        assert len(ds.init_time) in (3, 5)
-        assert ds.chunk_exists.values[-3:].all()
-        for run in ds.init_time.values[ds.chunk_exists.values]:
+        there = set(ds.init_time.values[ds.chunk_exists.values])
+        assert there >= self.stored
+        for run in there:
             np.testing.assert_array_equal(ds.t2m.sel(init_time=run).values[0], self.known[run], err_msg=str(run))
 
 
-@pytest.fixture(params=[[], ["--chunks", "init_time=2"]], ids=["runs", "two runs a chunk"])
+@pytest.fixture(
+    params=[
+        ((2, 3, 4), (0, 1), ["--prepend"]),
+        ((2, 3, 4), (0, 1), ["--prepend", "--chunks", "init_time=2"]),
+        ((0, 2), (1,), []),
+    ],
+    ids=["runs", "two runs a chunk", "another step"],
+)
 def readers(request, squall, support, tmp_path):
     source, before, store = tmp_path / "in", tmp_path / "before.zarr", tmp_path / "s" / "out.zarr"
     if not (support / "fail_io.so").exists():
         pytest.skip("tests/support/fail_io.so is not built")
     store.parent.mkdir()
-    for n in (2, 3, 4):
+    stored, late, options = request.param
+    for n in stored:
         archive.write(archive.path_of(source, n), archive.run(n, ("t",), range(1)))
-    squall("convert", source, before, *request.param)
-    for n in (0, 1):
+    squall("convert", source, before, *options)
+    for n in late:
         archive.write(archive.path_of(source, n), archive.run(n, ("t",), range(1)))
-    sweep = Readers(support, before, source, store, [*request.param, "--prepend", "--threads", "1"])
+    sweep = Readers(support, before, source, store, [*options, "--threads", "1"])
     sweep.known = {start: values.astype("float32") for _, _, start, _, values in archive.decoded(source.iterdir())}
+    sweep.stored = {np.datetime64(archive.init(n), "ns") for n in stored}
     return sweep
 
 

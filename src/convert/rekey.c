@@ -268,21 +268,51 @@ int sq_rekey(struct squall_convert_plan *plan, struct sq_lock **held, struct squ
 
 /* ---- what killed runs leave ------------------------------------------------------------------------------------------------------ */
 
-int sq_rekey_recover(const char *store, struct squall_error *err)
+/* *ret: where it lies; NULL: it is where it should be, or was never there. sq_free. */
+static int find_left(const char *store, char **ret, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *old = sq_plan_beside(store, "old");
-    SQ_CLEANUP_FREE char *records = old ? sq_records_folder(old) : NULL;
-    SQ_CLEANUP_FREE char *layout = records ? sq_path_join(records, "layout.json") : NULL;
+    size_t length = strlen(store);
+    while (length > 1 && store[length - 1] == '/')
+        length--;
+    SQ_CLEANUP_FREE char *plain = sq_strndup(store, length);
+    SQ_CLEANUP_FREE char *old = plain ? sq_plan_beside(plain, "old") : NULL;
+    SQ_CLEANUP_FREE char *layout = sq_format("%s/chunk_exists/.squall/layout.json", old ? old : "");
     SQ_CLEANUP_FREE char *own = sq_format("%s/chunk_exists/.squall/layout.json", store);
-    SQ_CLEANUP_FREE char *folder = sq_path_folder(store);
     enum sq_file_kind left, there;
-    bool is_taken;
-    if (!layout || !own || !folder)
+    *ret = NULL;
+    if (!old || !layout || !own)
         return sq_error_memory(err, strlen(store));
     SQ_TRY(sq_file_stat(layout, &left, NULL, err));
     SQ_TRY(sq_file_stat(own, &there, NULL, err));
     if (left == SQ_FILE_NONE || there != SQ_FILE_NONE)
         return 0;
+    *ret = old;
+    old = NULL;
+    return 0;
+}
+
+int sq_rekey_look(const char *store, struct squall_error *err)
+{
+    char *found = NULL;
+    SQ_TRY(find_left(store, &found, err));
+    SQ_CLEANUP_FREE char *old = found;
+    return old ? sq_error(err, SQUALL_EREFUSED, "%s: an interrupted run has left the store as %s; `squall convert` gives it its name back",
+                          store, old)
+               : 0;
+}
+
+int sq_rekey_recover(const char *store, struct squall_error *err)
+{
+    char *found = NULL;
+    bool is_taken;
+    SQ_TRY(find_left(store, &found, err));
+    SQ_CLEANUP_FREE char *old = found;
+    if (!old)
+        return 0;
+    SQ_CLEANUP_FREE char *records = sq_records_folder(old);
+    SQ_CLEANUP_FREE char *folder = sq_path_folder(store);
+    if (!records || !folder)
+        return sq_error_memory(err, strlen(store));
     int status = sq_lock_look(records, (struct sq_part){0}, err);
     if (status)
         return sq_error_within(err, status, "%s", store);

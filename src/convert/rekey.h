@@ -18,6 +18,8 @@
 
 /* Move what is stored as plan->unit_move says. *held: the store's lock, which is one of the moved store afterwards. The plan is to be made again. */
 int sq_rekey(struct squall_convert_plan *plan, struct sq_lock **held, struct squall_error *err) SQUALL_CHECK;
+/* SQUALL_EREFUSED: a killed run left the store under another name, which the message tells. */
+int sq_rekey_look(const char *store, struct squall_error *err) SQUALL_CHECK;
 /* Give a store that a killed run left under another name its own. SQUALL_EREFUSED: that run is alive; or something else is in its place. */
 int sq_rekey_recover(const char *store, struct squall_error *err) SQUALL_CHECK;
 /* Remove what a killed run left beside a store that is there. */

@@ -8,6 +8,7 @@
 #include "convert/layout.h"
 #include "convert/lock.h"
 #include "convert/partial_status.h"
+#include "convert/rekey.h"
 #include "convert/settings.h"
 #include "convert/store_state.h"
 #include "convert/summary.h"
@@ -104,6 +105,7 @@ static int look(struct status *s, struct squall_error *err)
     enum sq_file_kind kind;
     struct squall_error holder = SQUALL_ERROR_INIT;
     SQ_TRY(sq_file_stat(s->store, &kind, NULL, err));
+    SQ_TRY(sq_rekey_look(s->store, err));
     if (kind == SQ_FILE_NONE)
         return sq_error(err, SQUALL_ENOTFOUND, "%s: no such store or file", s->store);
     int status = sq_store_state_read(s->store, &s->state, err);

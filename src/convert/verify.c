@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "convert/flags.h"
 #include "convert/layout.h"
+#include "convert/rekey.h"
 #include "convert/store_state.h"
 #include "convert/summary.h"
 #include "convert/verify_note.h"
@@ -732,6 +733,7 @@ int squall_verify_report(squall_context *ctx, const char *store, const struct sq
     sq_mutex_init(&v.lock);
     if (events)
         v.events = *events;
+    SQ_TRY(sq_rekey_look(store, err));
     SQ_TRY(read_state(store, &state, err));
     bool recorded = state.exists;
     int status = recorded ? by_records(ctx, &v, &state, err) : by_decoding(ctx, &v, err);

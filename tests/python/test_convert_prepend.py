@@ -278,7 +278,10 @@ def test_a_store_that_a_killed_run_left_under_another_name_is_found(squall, runs
     squall("convert", folder_of(tmp_path / "late", runs[2:]), store)
     before = files(store)
     store.rename(old)
-    squall("convert", tmp_path / "late", store)
+    for command in ("status", "verify"):
+        done = squall(command, store, check=False)
+        assert done.code != 0 and f"has left the store as {old}; `squall convert` gives it its name back" in done.err
+    squall("convert", tmp_path / "late", f"{store}/")
     assert files(store) == before and not old.exists()
     store.rename(old)
     (store / "chunk_exists" / ".squall").mkdir(parents=True)

@@ -246,6 +246,7 @@ def convert(
     select: Mapping[str, _Term] | str | Sequence[Mapping[str, _Term] | str] | None = None,
     rename: Mapping[str, str] | str | Sequence[str] | None = None,
     coarsen: Mapping[str, int] | str | None = None,
+    schema: Literal["ignore", "grow", "strict"] | None = None,
     y_order: Literal["ascending", "descending"] | None = None,
     every: timedelta | np.timedelta64 | str | None = None,
     stack: Literal["variable"] | None = None,

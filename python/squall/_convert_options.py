@@ -138,6 +138,7 @@ _TEXTS = {
     "codec": _codec,
     "coarsen": lambda keyword, value: _pairs(keyword, value, _length),
     "y_order": _name,
+    "schema": _name,
     "every": _span,
     "stack": _name,
     "stack_name": _name,

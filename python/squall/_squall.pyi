@@ -133,6 +133,7 @@ class Work:
         codec: str | None = None,
         coarsen: str | None = None,
         y_order: str | None = None,
+        schema: str | None = None,
         every: str | None = None,
         stack: str | None = None,
         stack_name: str | None = None,

@@ -171,6 +171,7 @@ static struct squall_convert_options options_of(const struct arguments *a, const
         .rename_count = a->rename.count,
         .coarsen = a->coarsen,
         .y_order = a->y_order,
+        .schema = a->schema,
         .every = a->every,
         .stack = a->stack,
         .stack_name = a->stack_name,

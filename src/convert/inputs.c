@@ -100,7 +100,7 @@ static int by_file_and_reason(const void *a, const void *b, void *user)
     return (x->field > y->field) - (x->field < y->field);
 }
 
-/* Runs of the same file and reason, in sorted order, become one input each. */
+/* Runs of the same file and words, in sorted order, become one input each. */
 int sq_plan_ignored(struct squall_convert_plan *plan, struct squall_error *err)
 {
     const struct sq_cube *cube = &plan->cube;
@@ -115,8 +115,7 @@ int sq_plan_ignored(struct squall_convert_plan *plan, struct squall_error *err)
     for (size_t i = 0; i < count;) {
         uint32_t file = sq_plan_file_of(plan, sorted[i].field);
         size_t end = i;
-        while (end < count && sorted[end].reason == sorted[i].reason && sq_plan_file_of(plan, sorted[end].field) == file &&
-               !strcmp(text_of(&sorted[end]), text_of(&sorted[i])))
+        while (end < count && sq_plan_file_of(plan, sorted[end].field) == file && !strcmp(text_of(&sorted[end]), text_of(&sorted[i])))
             end++;
         struct sq_input input = {.file = file, .what = sq_strdup(text_of(&sorted[i])), .field_count = end - i};
         SQ_TRY(sq_input_add(plan, input, err));

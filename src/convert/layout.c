@@ -155,7 +155,7 @@ static bool fits_array(const struct sq_layout_array *a, uint64_t init_chunk, con
 {
     uint64_t slab_count;
     bool any_chunk = false;
-    if (!r || r->chunk_count != a->chunks_per_unit)
+    if (r->chunk_count != a->chunks_per_unit)
         return false;
     if (sq_mul_u64(a->slabs_per_init, init_chunk, &slab_count) && sq_ranges_beyond(&r->stored, slab_count) > 0)
         return false;
@@ -167,12 +167,16 @@ static bool fits_array(const struct sq_layout_array *a, uint64_t init_chunk, con
 bool sq_layout_fits(const struct sq_layout_array *arrays, size_t array_count, uint64_t init_chunk, const struct sq_record_unit *record)
 {
     uint64_t total = 0, told = 0;
-    for (size_t i = 0; i < array_count; i++)
-        if (!fits_array(&arrays[i], init_chunk, sq_record_array_of(record, arrays[i].name), &total))
+    size_t there = 0;
+    for (size_t i = 0; i < array_count; i++) {
+        const struct sq_record_array *r = sq_record_array_of(record, arrays[i].name);
+        if (r && !fits_array(&arrays[i], init_chunk, r, &total)) /* NULL: the store was made without it, and has grown */
             return false;
+        there += r != NULL;
+    }
     for (size_t i = 0; i < record->init_count; i++)
         told += record->field_counts[i];
-    return record->array_count == array_count && told == total;
+    return record->array_count == there && told == total;
 }
 
 bool sq_layout_is_whole(bool of_arrays, const struct sq_record_unit *record, size_t within_unit)

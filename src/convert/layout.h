@@ -81,8 +81,8 @@ struct sq_flag sq_layout_flag(bool of_arrays, const struct sq_record_unit *recor
 int sq_layout_describe_settings(const struct sq_settings *settings, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
 /*
  * SQUALL_EREFUSED naming the first setting in which the store's description differs from the one asked for. A description
- * without "arrays" is compared as far as it goes.
+ * without "arrays" is compared as far as it goes. grows: it may ask for more arrays than there are.
  */
-int sq_layout_compare(const struct sq_json *stored, const struct sq_json *asked, struct squall_error *err) SQUALL_CHECK;
+int sq_layout_compare(const struct sq_json *stored, const struct sq_json *asked, bool grows, struct squall_error *err) SQUALL_CHECK;
 
 #endif

@@ -45,7 +45,7 @@ static int compare_array(void *user, const char *name, const struct sq_json *sto
     return 0;
 }
 
-int sq_layout_compare(const struct sq_json *stored, const struct sq_json *asked, struct squall_error *err)
+int sq_layout_compare(const struct sq_json *stored, const struct sq_json *asked, bool grows, struct squall_error *err)
 {
     for (size_t i = 0; i < sizeof SETTINGS / sizeof *SETTINGS; i++) {
         const struct sq_json *was = sq_json_get(stored, SETTINGS[i].key), *is = sq_json_get(asked, SETTINGS[i].key);
@@ -56,7 +56,7 @@ int sq_layout_compare(const struct sq_json *stored, const struct sq_json *asked,
     if (!arrays)
         return 0;
     SQ_TRY(sq_json_each(sq_json_get(stored, "arrays"), compare_array, (void *)(uintptr_t)arrays, err));
-    if (sq_json_count(arrays) != sq_json_count(sq_json_get(stored, "arrays")))
+    if (!grows && sq_json_count(arrays) != sq_json_count(sq_json_get(stored, "arrays")))
         return sq_error(err, SQUALL_EREFUSED, "these settings would make more variables than the store has");
     return 0;
 }

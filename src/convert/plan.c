@@ -66,7 +66,7 @@ static int compare_settings(const struct squall_convert_plan *plan, struct squal
     if (!plan->state.exists)
         return 0;
     SQ_TRY(sq_layout_describe_settings(&plan->settings, &asked, err));
-    int status = sq_layout_compare(plan->state.layout, asked, err);
+    int status = sq_layout_compare(plan->state.layout, asked, false, err);
     sq_json_free(asked);
     return status;
 }
@@ -101,10 +101,26 @@ static int scan(struct squall_convert_plan *plan, struct squall_error *err)
     return 0;
 }
 
+/* The store's schema takes new variables before anything is placed. */
+static int grow_schema(struct squall_convert_plan *plan, struct sq_cube_options *options, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text names = SQ_TEXT_INIT;
+    struct sq_json *grown = NULL;
+    if (plan->settings.schema != SQ_SCHEMA_GROW || !options->schema)
+        return 0;
+    SQ_TRY(sq_cube_schema_grow(&plan->index, options, &grown, &names, err));
+    sq_json_free(plan->state.schema);
+    plan->state.schema = grown;
+    options->schema = grown;
+    if (names.length)
+        sq_plan_say(plan, SQUALL_CONVERT_NOTE, "new in the store: %s", sq_text_string(&names));
+    return 0;
+}
+
 static int assemble_fields(struct squall_convert_plan *plan, struct squall_error *err)
 {
     const struct sq_settings *s = &plan->settings;
-    const struct sq_cube_options options = {
+    struct sq_cube_options options = {
         .select = s->select,
         .select_count = s->select_count,
         .rename = s->rename,
@@ -119,19 +135,26 @@ static int assemble_fields(struct squall_convert_plan *plan, struct squall_error
         .prepend = s->prepend ? plan->state.init_chunk : 0,
         .respace = plan->state.init_chunk == 1 && s->part.count == 0, /* else chunks would not move as wholes; or parts of others' */
     };
+    SQ_TRY(grow_schema(plan, &options, err));
     return sq_cube_build(&plan->index, &options, &plan->cube, err);
 }
 
 /* Options that say something of GRIB fields only. */
 static int refuse_field_options(const struct sq_settings *s, struct squall_error *err)
 {
-    const char *option = s->stack                               ? "--stack"
-                         : s->every_s                           ? "--every"
-                         : s->coarsen_y > 1 || s->coarsen_x > 1 ? "--coarsen"
-                         : s->y_order != SQ_Y_AS_IT_IS          ? "--y-order"
-                         : s->prepend                           ? "--prepend"
-                                                                : NULL;
-    return option ? sq_error(err, SQUALL_EINVAL, "%s is for GRIB sources; these are HDF5, NetCDF or Zarr", option) : 0;
+    const struct {
+        bool given;
+        const char *name;
+    } options[] = {{s->stack, "--stack"},
+                   {s->every_s != 0, "--every"},
+                   {s->coarsen_y > 1 || s->coarsen_x > 1, "--coarsen"},
+                   {s->y_order != SQ_Y_AS_IT_IS, "--y-order"},
+                   {s->prepend, "--prepend"},
+                   {s->schema == SQ_SCHEMA_GROW, "--schema grow"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given)
+            return sq_error(err, SQUALL_EINVAL, "%s is for GRIB sources; these are HDF5, NetCDF or Zarr", options[i].name);
+    return 0;
 }
 
 static int assemble_arrays(struct squall_convert_plan *plan, struct squall_error *err)
@@ -201,11 +224,33 @@ static void move_records(struct squall_convert_plan *plan)
         records->left[i].unit = sq_moved(&plan->unit_move, records->left[i].unit);
 }
 
+/* --schema strict */
+static int refuse_outside(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    const struct sq_cube *cube = &plan->cube;
+    for (size_t i = 0; i < cube->ignored_count && plan->settings.schema == SQ_SCHEMA_STRICT; i++) {
+        const struct sq_cube_ignored *out = &cube->ignored[i];
+        if (out->reason != SQ_CUBE_OUTSIDE_SCHEMA && out->reason != SQ_CUBE_OUTSIDE_VARIABLES)
+            continue;
+        SQ_CLEANUP_TEXT struct sq_text what = SQ_TEXT_INIT;
+        if (cube->of_arrays)
+            sq_text_add(&what, out->what ? out->what : "");
+        else
+            SQ_TRY(sq_cube_field_text(&plan->index, out->field, &what, err));
+        return sq_error(err, SQUALL_EREFUSED,
+                        "%s: the store was made without %s (--schema strict); nothing was written. --schema ignore leaves it out%s",
+                        sq_plan_file_path(plan, sq_plan_file_of(plan, out->field)), sq_text_string(&what),
+                        cube->of_arrays ? "" : ", grow adds new variables");
+    }
+    return 0;
+}
+
 static int assemble(struct squall_convert_plan *plan, struct squall_error *err)
 {
     if (!plan->arrays.dataset)
         SQ_TRY(refuse_arrays(plan, err));
     SQ_TRY(plan->arrays.dataset ? assemble_arrays(plan, err) : assemble_fields(plan, err));
+    SQ_TRY(refuse_outside(plan, err));
     move_records(plan);
     const bool begins = begins_anew(plan);
     if (!begins && plan->cube.init_count < plan->state.init_count)
@@ -231,7 +276,7 @@ static int lay_out(struct squall_convert_plan *plan, struct squall_error *err)
     const bool begins = begins_anew(plan);
     SQ_TRY(sq_layout_make(&plan->settings, &plan->cube, begins ? 0 : plan->state.init_chunk, &plan->layout, err));
     if (plan->state.exists && !begins)
-        SQ_TRY(sq_layout_compare(plan->state.layout, plan->layout.description, err));
+        SQ_TRY(sq_layout_compare(plan->state.layout, plan->layout.description, plan->settings.schema == SQ_SCHEMA_GROW, err));
     for (size_t i = 0; i < plan->layout.array_count && plan->cube.of_arrays; i++) {
         struct sq_cube_variable *v = &plan->cube.variables[i];
         if (plan->layout.arrays[i].type == v->source_type)

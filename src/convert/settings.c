@@ -220,6 +220,17 @@ static int parse_y_order(struct sq_settings *s, const char *text, struct squall_
     return sq_error(err, SQUALL_EINVAL, "--y-order: \"%s\" is neither ascending nor descending", text);
 }
 
+static int parse_schema(struct sq_settings *s, const char *text, struct squall_error *err)
+{
+    static const char *const POLICIES[] = {[SQ_SCHEMA_IGNORE] = "ignore", [SQ_SCHEMA_GROW] = "grow", [SQ_SCHEMA_STRICT] = "strict"};
+    for (int i = SQ_SCHEMA_IGNORE; i <= SQ_SCHEMA_STRICT; i++)
+        if (!strcmp(text, POLICIES[i])) {
+            s->schema = (enum sq_schema_policy)i;
+            return 0;
+        }
+    return sq_error(err, SQUALL_EINVAL, "--schema: \"%s\" is none of ignore, grow, strict", text);
+}
+
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -382,6 +393,8 @@ static void put_command(const struct sq_settings *s, const struct sq_text *optio
         sq_text_printf(command, " %s", sq_text_string(options));
     if (s->prepend)
         sq_text_add(command, " --prepend");
+    if (s->schema != SQ_SCHEMA_IGNORE)
+        sq_text_printf(command, " --schema %s", s->schema == SQ_SCHEMA_GROW ? "grow" : "strict");
     if (s->strict)
         sq_text_add(command, " --strict");
     for (size_t i = 0; i < (all ? s->given_count : 1); i++)
@@ -478,6 +491,8 @@ static int parse_into(struct sq_settings *s, const struct squall_convert_options
     SQ_TRY(parse_codecs(s, o->codec, err));
     if (o->on_overflow)
         SQ_TRY(parse_overflow(s, o->on_overflow, err));
+    if (o->schema)
+        SQ_TRY(parse_schema(s, o->schema, err));
     if (o->y_order)
         SQ_TRY(parse_y_order(s, o->y_order, err));
     if (o->every)

@@ -39,6 +39,9 @@ struct sq_rounding_rule {
     unsigned keepbits;
 };
 
+/* What becomes of fields outside of the store's schema. */
+enum sq_schema_policy { SQ_SCHEMA_IGNORE, SQ_SCHEMA_GROW, SQ_SCHEMA_STRICT };
+
 struct sq_settings {
     const char *const *sources;
     size_t source_count;
@@ -65,6 +68,7 @@ struct sq_settings {
     const char *append_dim, *concat_dim; /* NULL: not given */
     const char *group;                   /* without slashes at its ends; NULL: the root */
     enum squall_drift drift;
+    enum sq_schema_policy schema;
     struct sq_part part; /* {0}: the whole */
     bool prepend, overwrite, strict;
     struct sq_arena *arena; /* all of the above */

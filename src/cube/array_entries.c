@@ -259,7 +259,7 @@ static int list_stored(struct sq_array_builder *b, struct squall_error *err)
     for (size_t i = 0; i < ds->array_count; i++) {
         const char *name = ds->arrays[i]->info.name;
         if (!is_flag(b, ds->arrays[i]) && !sq_find_array(stored, renamed(b, name), i))
-            SQ_TRY(leave_out(b, name, SQ_CUBE_OUTSIDE_SCHEMA, "the store was made without it", err));
+            SQ_TRY(leave_out(b, name, SQ_CUBE_OUTSIDE_VARIABLES, "the store was made without it", err));
     }
     return 0;
 }

@@ -270,6 +270,9 @@ int sq_cube_put_int(struct sq_json *object, const char *key, int64_t value, stru
 extern const char *const sq_kind_names[SQ_KIND_PERCENTILE + 1];
 extern const char *const sq_mark_names[SQ_MARK_COUNT];
 int sq_cube_schema_read(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
+/* One of its grids and the number that it has there. *ret: sq_grib_grid_done. */
+int sq_cube_schema_read_grid(const struct sq_json *g, struct sq_grib_grid *ret, unsigned *ret_number,
+                             struct squall_error *err) SQUALL_CHECK;
 int sq_cube_check_places(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK; /* has the store a place for each open field? */
 int sq_cube_schema_write(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 

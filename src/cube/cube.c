@@ -112,7 +112,9 @@ static int begin(struct sq_builder *b, struct squall_error *err)
     SQ_TRY(rank_files(b, err));
     SQ_TRY(sq_cube_round_levels(b, err));
     for (size_t i = 0; i < count; i++)
-        b->fate[i] = sq_cube_unsupported_reason(b, i) ? SQ_FATE_UNSUPPORTED : SQ_FATE_OPEN;
+        b->fate[i] = b->options->fields && !b->options->fields[i] ? SQ_FATE_NOT_SELECTED
+                     : sq_cube_unsupported_reason(b, i)           ? SQ_FATE_UNSUPPORTED
+                                                                  : SQ_FATE_OPEN;
     return 0;
 }
 

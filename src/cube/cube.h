@@ -16,7 +16,8 @@ enum sq_cube_reason {
     SQ_CUBE_CONFLICTING_DUPLICATE, /* same key, other values; a later one won */
     SQ_CUBE_OFF_CADENCE,           /* its init time is not on the cadence */
     SQ_CUBE_BEFORE_START,          /* its init time lies before the store's first */
-    SQ_CUBE_OUTSIDE_SCHEMA,        /* the store was made without this variable, step, level or member */
+    SQ_CUBE_OUTSIDE_SCHEMA,        /* the store was made without this step, level or member */
+    SQ_CUBE_OUTSIDE_VARIABLES,     /* the store was made without this variable */
     SQ_CUBE_NOT_IN_STACK,          /* --stack: another grid, or no deterministic field */
     SQ_CUBE_NOT_SELECTED,          /* --select chose others: counted, not a problem */
     SQ_CUBE_UNSUPPORTED,           /* product, grid or packing that squall does not read yet; type that it does not write */
@@ -172,8 +173,9 @@ struct sq_cube_options {
     enum sq_y_order y_order;       /* of grids with rows */
     unsigned coarsen_y, coarsen_x; /* ≥ 1: coordinates are block means, shapes divided (rounded up) */
     const struct sq_json *schema;  /* of an existing store (sq_cube_schema); NULL: a new one */
-    uint64_t prepend; /* with a schema, runs before its first are placed, too; init_time begins a multiple of this earlier. 0: not */
-    bool respace;     /* with a schema whose cadence is open, its places may move so that the step is a part of what it was */
+    uint64_t prepend;   /* with a schema, runs before its first are placed, too; init_time begins a multiple of this earlier. 0: not */
+    bool respace;       /* with a schema whose cadence is open, its places may move so that the step is a part of what it was */
+    const bool *fields; /* of the index: those that take part, the others are not selected; NULL: all */
 };
 
 /*
@@ -191,6 +193,13 @@ void sq_cube_done(struct sq_cube *cube);
  * Deterministic. The caller's.
  */
 int sq_cube_schema(const struct sq_cube *cube, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
+
+/*
+ * grow.c: the schema of options, and behind its variables those that the index has beside them. names: of these, with commas. *ret: the caller's.
+ * SQUALL_EREFUSED: a stack, which cannot grow.
+ */
+int sq_cube_schema_grow(const struct sq_grib_index *index, const struct sq_cube_options *options, struct sq_json **ret,
+                        struct sq_text *names, struct squall_error *err) SQUALL_CHECK;
 
 /* A field's full key as stable bytes, the same in every process (for fingerprints), and one line for a person: "t2m, 2022-01-01T00:00 + 6 h, 2 m". */
 int sq_cube_field_key(const struct sq_grib_index *index, size_t field, struct sq_text *out, struct squall_error *err) SQUALL_CHECK;

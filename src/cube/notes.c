@@ -198,6 +198,8 @@ static enum sq_cube_reason reason_of(enum sq_fate fate)
         return SQ_CUBE_NOT_SELECTED;
     case SQ_FATE_UNSUPPORTED:
         return SQ_CUBE_UNSUPPORTED;
+    case SQ_FATE_OUTSIDE_VARIABLE:
+        return SQ_CUBE_OUTSIDE_VARIABLES;
     default:
         return SQ_CUBE_OUTSIDE_SCHEMA;
     }
@@ -244,6 +246,7 @@ const char *sq_cube_reason_text(enum sq_cube_reason reason)
         [SQ_CUBE_OFF_CADENCE] = "off cadence",
         [SQ_CUBE_BEFORE_START] = "before the store's first run",
         [SQ_CUBE_OUTSIDE_SCHEMA] = "outside the store's schema",
+        [SQ_CUBE_OUTSIDE_VARIABLES] = "outside the store's schema",
         [SQ_CUBE_NOT_IN_STACK] = "not in the stack",
         [SQ_CUBE_NOT_SELECTED] = "not selected",
         [SQ_CUBE_UNSUPPORTED] = "not supported",

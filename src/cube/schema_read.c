@@ -76,7 +76,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int read_grid(const struct sq_json *g, struct sq_grib_grid *ret, unsigned *ret_number, struct squall_error *err)
+int sq_cube_schema_read_grid(const struct sq_json *g, struct sq_grib_grid *ret, unsigned *ret_number, struct squall_error *err)
 {
     int64_t number = 0, edition = 0, centre = 0;
     const char *hex = sq_json_string(sq_json_get(g, "section"));
@@ -108,7 +108,7 @@ static int read_grids(struct sq_builder *b, const struct sq_json *schema, struct
     if (!b->known_grids || !b->known_grid_numbers)
         return sq_error_memory(err, count * sizeof *b->known_grids);
     for (size_t i = 0; i < count; i++) {
-        SQ_TRY(read_grid(sq_json_at(list, i), &b->known_grids[i], &b->known_grid_numbers[i], err));
+        SQ_TRY(sq_cube_schema_read_grid(sq_json_at(list, i), &b->known_grids[i], &b->known_grid_numbers[i], err));
         b->known_grid_count++;
     }
     return 0;

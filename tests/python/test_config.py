@@ -75,7 +75,15 @@ def test_every_option_is_listed_and_may_be_set(squall, tmp_path):
     lines = [line for line in squall("convert", "--print-config").out.splitlines() if line.startswith("# ") and " = " in line]
     options = {word for word in squall("help", "convert").out.split() if word.startswith("--") and word[2:3].isalpha()}
     assert {"--" + line[2:].split(" = ")[0] for line in lines} >= options - {"--help", "--config", "--print-config"}
-    values = {"on-overflow": '"clip"', "drift": '"warn"', "stack": '"variable"', "y-order": '"ascending"', "threads": "2", "memory": '"1G"'}
+    values = {
+        "on-overflow": '"clip"',
+        "drift": '"warn"',
+        "stack": '"variable"',
+        "y-order": '"ascending"',
+        "schema": '"grow"',
+        "threads": "2",
+        "memory": '"1G"',
+    }
     path = tmp_path / "one.toml"
     for line in lines[2:]:  # behind sources and destination, which go together
         key, value = line[2:].split("    #")[0].split(" = ")

@@ -89,7 +89,7 @@ class Sweep:
         assert benign <= self.chance + 5  # at the end: releasing a lock, and calls that were not made this time
 
 
-@pytest.fixture(params=["new", "late file", "overwrite", "part", "last part", "prepend"])
+@pytest.fixture(params=["new", "late file", "overwrite", "part", "last part", "prepend", "grow"])
 def sweep(request, squall, support, tmp_path):
     source, before, store = tmp_path / "in", tmp_path / "before.zarr", tmp_path / "s" / "out.zarr"
     if not (support / "fail_io.so").exists():
@@ -109,6 +109,9 @@ def sweep(request, squall, support, tmp_path):
         return Sweep(support, before, source, store, [*CHUNKS, "--prepend"])
     if request.param == "overwrite":
         return Sweep(support, before, source, store, [*CHUNKS, "--overwrite", "--dtype", "float16"])
+    if request.param == "grow":
+        archive.write(archive.path_of(source, 3, "a"), archive.run(3, ("t", "r"), range(1)))
+        return Sweep(support, before, source, store, [*CHUNKS, "--schema", "grow"])
     archive.write(archive.path_of(source, 1, "b"), [archive.field("t", archive.init(1), 0, seed=5)])  # replaces a field
     archive.write(archive.path_of(source, 3, "a"), archive.run(3, ("t",), range(1)))
     os.utime(archive.path_of(source, 1, "a"))

@@ -114,7 +114,7 @@ static void a_chunk_of_all_init_times_stays_as_long_when_the_store_grows(void **
     assert_int_equal(sq_layout_make(&s, &c, first.init_chunk, &later, NULL), 0);
     assert_int_equal(later.init_chunk, 3);
     assert_string_equal(first.id, later.id);
-    assert_int_equal(sq_layout_compare(first.description, later.description, NULL), 0);
+    assert_int_equal(sq_layout_compare(first.description, later.description, false, NULL), 0);
     sq_layout_done(&first);
     sq_layout_done(&later);
     sq_settings_done(&s);
@@ -213,7 +213,7 @@ static void each_setting_that_differs_is_named(void **state)
         struct sq_layout asked = laid_out(CASES[i].asked);
         struct squall_error err = SQUALL_ERROR_INIT;
         assert_string_not_equal(stored.id, asked.id);
-        assert_int_equal(sq_layout_compare(stored.description, asked.description, &err), SQUALL_EREFUSED);
+        assert_int_equal(sq_layout_compare(stored.description, asked.description, false, &err), SQUALL_EREFUSED);
         if (!strstr(err.message, CASES[i].words))
             fail_msg("\"%s\" is not in: %s", CASES[i].words, err.message);
         sq_layout_done(&asked);
@@ -230,8 +230,10 @@ static void a_variable_more_or_less_is_refused(void **state)
     assert_int_equal(sq_layout_make(&s, &c, 0, &both, NULL), 0);
     c.variable_count = 1;
     assert_int_equal(sq_layout_make(&s, &c, 0, &one, NULL), 0);
-    assert_int_equal(sq_layout_compare(both.description, one.description, NULL), SQUALL_EREFUSED);
-    assert_int_equal(sq_layout_compare(one.description, both.description, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_layout_compare(both.description, one.description, false, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_layout_compare(one.description, both.description, false, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_layout_compare(one.description, both.description, true, NULL), 0);
+    assert_int_equal(sq_layout_compare(both.description, one.description, true, NULL), SQUALL_EREFUSED);
     sq_layout_done(&both);
     sq_layout_done(&one);
     sq_settings_done(&s);

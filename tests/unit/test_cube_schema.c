@@ -223,7 +223,8 @@ static void what_the_store_has_no_place_for_is_listed(void **state)
     FIELD(next, PRODUCT(next, .short_name = "vis", .param_id = 3020), .run_h = 18, .grid = fields_grid(next, 3, 3, false));
     fields_build(next, &(struct sq_cube_options){.schema = schema}, &cube);
     assert_int_equal(cube.place_count, known);
-    assert_int_equal(fields_ignored(&cube, SQ_CUBE_OUTSIDE_SCHEMA), 6);
+    assert_int_equal(fields_ignored(&cube, SQ_CUBE_OUTSIDE_SCHEMA), 4);
+    assert_int_equal(fields_ignored(&cube, SQ_CUBE_OUTSIDE_VARIABLES), 2);
     const char *const parts[] = {"the store was made without sp (surface)",    "vis: the store was made without these steps",
                                  "t: the store was made without these levels", "t: the store was made without these members",
                                  "tp_6h: the store has other intervals",       "the store was made without vis (heightAboveGround)"};
@@ -247,7 +248,7 @@ static void what_was_not_selected_is_not_news(void **state)
     options.schema = schema;
     fields_build(next, &options, &cube);
     assert_int_equal(cube.variable_count, 2);
-    assert_int_equal(fields_ignored(&cube, SQ_CUBE_OUTSIDE_SCHEMA), 0);
+    assert_int_equal(fields_ignored(&cube, SQ_CUBE_OUTSIDE_VARIABLES), 0);
     assert_int_equal(cube.warning_count, 0);
     assert_int_equal(cube.place_count, 6 + 1);
     sq_cube_done(&cube);
@@ -268,7 +269,7 @@ static void a_stack_keeps_its_entries(void **state)
     FIELD(next, PRODUCT(next, .short_name = "sp", .param_id = 134), .run_h = 18);
     fields_build(next, &options, &cube);
     assert_same_variables(&first, &cube);
-    assert_int_equal(fields_ignored(&cube, SQ_CUBE_OUTSIDE_SCHEMA), 1);
+    assert_int_equal(fields_ignored(&cube, SQ_CUBE_OUTSIDE_VARIABLES), 1);
     assert_int_equal(fields_ignored(&cube, SQ_CUBE_NOT_IN_STACK), 18 + 1 + 1);
     const struct sq_cube_coordinate *a = fields_coordinate(&first, "variable"), *b = fields_coordinate(&cube, "variable");
     assert_int_equal(a->shape[0], b->shape[0]);

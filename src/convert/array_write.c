@@ -12,6 +12,7 @@
 #include "engine/joined_array.h"
 #include "engine/scatter.h"
 #include "sys/pool.h"
+#include <assert.h>
 #include <string.h>
 
 struct pending_unit {
@@ -324,6 +325,7 @@ static int carry_over(const struct encoding *e, const struct pending_unit *unit,
     const struct batch *b = e->batch;
     const struct squall_convert_plan *plan = b->run->plan;
     const struct sq_layout_array *a = &plan->layout.arrays[e->box->array];
+    assert(a->chunks[0] > 0); /* layout_array.c sees to it */
     const size_t row = a->chunk_bytes / (size_t)a->chunks[0];
     const struct sq_carry carry = {plan->target, &plan->layout, plan->units[unit->which].record};
     const uint8_t *slabs = slabs_of(b, e->box->array); /* the batch is this unit */

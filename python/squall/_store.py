@@ -44,7 +44,7 @@ def store(
     """
     try:
         from squall import _store_zarr
-    except ImportError as e:
+    except ModuleNotFoundError as e:
         raise ImportError(f"squall.store needs xarray and zarr-python 3: pip install xarray zarr ({e})") from e
     return _store_zarr.write(
         ds,

@@ -4,10 +4,9 @@ import itertools
 
 import numpy as np
 import pandas as pd
-from xarray.backends.zarr import extract_zarr_variable_encoding
-from xarray.coders import CFDatetimeCoder
 
 from squall._store_times import decoded
+from squall._store_xarray import CFDatetimeCoder, extract_zarr_variable_encoding
 
 
 def _grid_borders(chunk, begin, end):

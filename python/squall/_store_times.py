@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from xarray import Variable, conventions
-from xarray.backends.zarr import encode_zarr_variable
-from xarray.coders import CFDatetimeCoder
+from xarray import Variable
+
+from squall._store_xarray import CFDatetimeCoder, decode_cf_variable, encode_variable
 
 _STEPS = ("days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds")
 _CANNOT = (ValueError, OverflowError, KeyError)  # xarray's encoder; the last where cftime does not count in nanoseconds
@@ -15,7 +15,7 @@ _KINDS = {"M": "moments", "m": "durations"}
 
 
 def decoded(name, variable, **how):
-    return conventions.decode_cf_variable(name, variable, concat_characters=False, **how).values
+    return decode_cf_variable(name, variable, concat_characters=False, **how).values
 
 
 def _calendar(values):
@@ -123,7 +123,7 @@ class _Exact:
     def numbers(self, values, encoding):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of other units
-            return encode_zarr_variable(Variable(self.dims, values, self.own_attrs, encoding), name=self.name, zarr_format=self.version)
+            return encode_variable(Variable(self.dims, values, self.own_attrs, encoding), self.name, self.version)
 
     def check(self, values, encoded):
         if self.is_there:

@@ -14,14 +14,19 @@ import uuid
 import numpy as np
 import zarr
 from xarray import DataArray, Dataset, DataTree
-from xarray.backends.api import DATAARRAY_NAME, DATAARRAY_VARIABLE
-from xarray.backends.common import ArrayWriter
-from xarray.backends.writers import _validate_dataset_names, dump_to_store
-from xarray.backends.zarr import ZarrStore, _choose_default_mode
 
 from squall import _squall, _store_times
 from squall._array import Array
 from squall._store_checks import check_alignment, check_coordinates, outer_chunks
+from squall._store_xarray import (
+    DATAARRAY_NAME,
+    DATAARRAY_VARIABLE,
+    ArrayWriter,
+    ZarrStore,
+    choose_default_mode,
+    dump_to_store,
+    validate_dataset_names,
+)
 
 
 def _document(array):
@@ -120,7 +125,7 @@ class _Writer(ArrayWriter):
 class _Store(ZarrStore):
     """xarray's, with checks of what would be lost, and appends that are published at the end."""
 
-    is_published_last = False
+    is_published_last = is_consolidated = False
 
     def store(self, variables, attributes, check_encoding_set=frozenset(), writer=None, unlimited_dims=None):
         self.growing, self.new_attributes = {}, None
@@ -128,8 +133,9 @@ class _Store(ZarrStore):
         super().store(variables, attributes, check_encoding_set, writer, unlimited_dims=unlimited_dims)
 
     def set_attributes(self, attributes):
-        """Not before all has been checked, nor before an append is there: they are of the document that consolidated metadata are in."""
-        if dict(self.zarr_group.attrs) != attributes:
+        """Not before all has been checked, nor before an append is there: the document that they are written to, where they are others,
+        loses consolidated metadata, which are made anew after that; or not, where they would not tell what is stored now."""
+        if not self.is_consolidated or dict(self.zarr_group.attrs) != attributes:
             self.new_attributes = attributes
 
     def encode(self, variables, attributes):
@@ -249,8 +255,8 @@ def write(
         raise NotImplementedError("group is not there for a DataTree, as in xarray")
     if not isinstance(ds, DataTree):
         ds = _as_dataset(ds)
-        _validate_dataset_names(ds)
-    mode = _choose_default_mode(mode=mode, append_dim=append_dim, region=region)
+        validate_dataset_names(ds)
+    mode = choose_default_mode(mode=mode, append_dim=append_dim, region=region)
     root = _Store.open_group(
         store=path,
         mode=mode,
@@ -263,7 +269,7 @@ def write(
         zarr_format=zarr_format,
         write_empty=write_empty_chunks,
     )
-    root.is_published_last = compute
+    root.is_published_last, root.is_consolidated = compute, consolidated in (None, True)
     writer = _Writer()
     for dataset, node, how in _nodes(ds, root, dict(encoding or {})):
         dataset = dataset.copy(deep=False)

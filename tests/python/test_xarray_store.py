@@ -219,6 +219,25 @@ def test_only_folders_are_stored_to(tmp_path):
         squall.store(np.zeros(3), tmp_path / "a")
 
 
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ("del xarray.backends.zarr.ZarrStore._open_existing_array", "xarray.backends.zarr.ZarrStore._open_existing_array()"),
+        ("del xarray.backends.zarr._choose_default_mode", "xarray.backends.zarr._choose_default_mode"),
+        ("sys.modules['xarray.backends.writers'] = None", "xarray.backends.writers._validate_dataset_names"),
+        (
+            "xarray.backends.zarr.ZarrStore.open_group = lambda store, mode: 0",
+            "parameter 'append_dim' of xarray.backends.zarr.ZarrStore.open",
+        ),
+    ],
+)
+def test_another_xarray_is_refused_by_name(tmp_path, change, name):
+    script = f"import sys, xarray, xarray.backends.zarr, squall\n{change}\nsquall.store(xarray.Dataset(), {str(tmp_path / 'a')!r})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(PACKAGE)})
+    assert f"ImportError: squall.store uses {name}" in done.stderr and f"xarray {xr.__version__}" in done.stderr
+    assert not (tmp_path / "a").exists()
+
+
 # ---- Dask -----------------------------------------------------------------------------------------------------------------------------
 
 

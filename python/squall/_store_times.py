@@ -103,7 +103,8 @@ def _is_told(name, given, numbers, attrs):
         wanted = given
         if values.dtype.kind == "M" and given.dtype.kind == "O":
             wanted = np.array([date.isoformat() for date in np.ravel(given)], "M8[us]")
-        if not pd.Index(np.ravel(values)).equals(pd.Index(np.ravel(wanted))):
+        same = pd.Index(np.ravel(values)).equals(pd.Index(np.ravel(wanted)))
+        if not same or _calendar(values) != _calendar(wanted):  # cftime: a day before 1582 is the same one in two calendars
             return False
     return True
 

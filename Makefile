@@ -19,8 +19,10 @@ $(BIN)/meson:
 test: build
 	@$(BIN)/python tests/run.py
 
-test-long: build
-	@$(BIN)/python tests/run.py --long
+# from a clean clone, too: ./run installs what is missing, torch among it, and comes back
+test-long:
+	@if cmp -s tests/requirements-long.txt .venv/requirements-long.txt; then \
+		make --no-print-directory build && $(BIN)/python tests/run.py --long; else ./run test-long; fi
 
 demo: build
 	@$(BIN)/python tests/support/demo.py

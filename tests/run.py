@@ -3,6 +3,7 @@
 Python tests. Prints a line a suite, what failed in full, and last "N passed, N failed, N skipped"."""
 
 import argparse
+import collections
 import concurrent.futures
 import os
 import pathlib
@@ -50,6 +51,16 @@ class Tally:
 
 def run(args, **kwargs):
     return subprocess.run(args, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **kwargs)
+
+
+def print_times(junit):
+    """How long each file of tests took, those that took long first."""
+    seconds = collections.Counter()
+    for case in ET.parse(junit).iter("testcase"):
+        seconds[case.get("classname", "").removeprefix("tests.python.")] += float(case.get("time", 0))
+    for name, spent in seconds.most_common():
+        if spent >= 10:
+            print(f"  {name:<64} {spent:6.1f} s")
 
 
 def junit_counts(path):
@@ -138,6 +149,8 @@ def python_tests(tally, long, name, python, tests):
         return report(tally, name, (0, 1, 0), time.monotonic() - start, done.stdout)
     passed, failed, skipped, reasons = junit_counts(junit)
     output = done.stdout
+    if long:
+        print_times(junit)
     for reason in sorted(set(reasons)):
         print(f"  skipped: {reason}")
     without_data = [r for r in reasons if "shared" in r]
@@ -156,7 +169,7 @@ def main():
     c_tests(tally, "build")
     c_tests(tally, "build-asan")
     c_tests(tally, "build-tsan", THREADED)
-    fuzz(tally, 600 if a.long else 4)
+    fuzz(tally, 240 if a.long else 4)
     python_tests(tally, a.long, "Python tests", BIN / "python", ["tests/python"])
     newest = ROOT / ".venv-newest" / "bin" / "python"
     if newest.exists():  # the package, built once, under another Python and zarr-python

@@ -21,6 +21,8 @@ BUILD = pathlib.Path(os.environ.get("SQUALL", ROOT / "build" / "squall")).parent
 PACKAGE = BUILD / "python"  # the Python package of this build, for the tests and for what they start
 sys.path.insert(0, str(PACKAGE))
 os.environ["SQUALL_INDEX_CACHE"] = "0"  # tests keep nothing in the user's folders
+# Dask gives a worker up that is not there so long after it was lost: one that begins anew on a busy machine, or was killed again just then
+os.environ["DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT"] = "1h"
 os.environ["PYTHONPATH"] = os.pathsep.join([str(PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 

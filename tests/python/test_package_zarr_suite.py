@@ -56,11 +56,12 @@ def suite():
 
 
 @pytest.mark.long
-def test_zarr_pythons_own_tests_pass(suite):
+def test_zarr_pythons_own_tests_pass(suite, tmp_path):
     python, source = suite
     env = os.environ | {"PYTHONPATH": str(PACKAGE), "ZARR_CODEC_PIPELINE__PATH": "squall.zarr.CodecPipeline"}
     tests = [f"tests/{name}" for name in FILES if (source / "tests" / name).exists()]
-    done = run(python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests, cwd=source, env=env)
+    options = ["-q", "-n", "2", "-p", "no:cacheprovider", f"--basetemp={tmp_path}/temp"]
+    done = run(python, "-m", "pytest", *options, *tests, cwd=source, env=env)
     failed = {line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))}
     assert failed == set(KNOWN), done.stdout[-5000:]
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 2000

@@ -94,7 +94,8 @@ class Readers:
     [
         ("fork", 4),
         ("spawn", 1),
-        *(pytest.param(method, 100, marks=pytest.mark.long) for method in ("fork", "spawn", "forkserver")),
+        pytest.param("fork", 100, marks=pytest.mark.long),
+        *(pytest.param(method, 20, marks=pytest.mark.long) for method in ("spawn", "forkserver")),  # whose children begin anew each time
     ],
 )
 def test_pools_of_processes_read_what_was_opened_before(folder, values, method, rounds):

@@ -17,7 +17,8 @@ WITHOUT = ["-p", "no:cacheprovider", "-W", "ignore"]
 
 def run(folder, *options):
     """(exit code, number of tests that passed, what pytest printed)"""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "xarray_suite_plugin", *WITHOUT, *options, "--pyargs", *MODULES]
+    options = [*WITHOUT, *options, f"--basetemp={folder}/temp"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "xarray_suite_plugin", *options, "--pyargs", *MODULES]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(pathlib.Path(__file__).parent), os.environ["PYTHONPATH"]])}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
     passed = re.search(r"(\d+) passed", done.stdout)

@@ -58,7 +58,7 @@ def test_version_is_one_line(squall):
         (["convert", "a", "b", "--threads", "-3"], "a whole number from 1"),
         (["convert", "a", "b", "--memory", "lots"], "a size is wanted"),
         (["convert", "a", "b", "--on-overflow", "wrap"], "error|inf|clip"),
-        (["convert", "a", "b", "--codec"], "wants CHAIN"),
+        (["convert", "a", "b", "--codec"], "wants [NAME=]CHAIN;..."),
         (["convert", "a", "b", "--dry-run=yes"], "takes no value"),
         (["convert", "a", "b", "--stack-name", "X"], "--stack variable"),
         (["convert", "a", "b", "--strict", "--keep-going"], "exclude each other"),

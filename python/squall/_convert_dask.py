@@ -106,10 +106,14 @@ def _wait_for_end(dest, count):
 
 def convert_on(client, paths, dest, call, shown):
     """As _convert._carry_out("convert", …), on the workers of a distributed.Client."""
-    from distributed import Client, as_completed
+    wanted = f"client: {client!r} is a {type(client).__name__}; wanted is a distributed.Client"
+    try:
+        from distributed import Client, as_completed
+    except ModuleNotFoundError:  # so it is none
+        raise TypeError(wanted) from None
 
     if not isinstance(client, Client):
-        raise TypeError(f"client: {client!r} is a {type(client).__name__}; wanted is a distributed.Client")
+        raise TypeError(wanted)
     for keyword in ("prepend", "overwrite", "part"):
         if call.get(keyword):
             raise ValueError(f"{keyword} and client exclude each other")

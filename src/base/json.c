@@ -444,6 +444,18 @@ struct sq_json *sq_json_new_texts(const char *const *texts, size_t count)
     return v;
 }
 
+struct sq_json *sq_json_new_uints(const uint64_t *numbers, size_t count)
+{
+    struct sq_json *v = sq_json_new_array();
+    for (size_t i = 0; v && i < count; i++) {
+        if (sq_json_append(v, sq_json_new_uint(numbers[i]))) {
+            sq_json_free(v);
+            return NULL;
+        }
+    }
+    return v;
+}
+
 int sq_json_set_string(struct sq_json *object, const char *key, const char *text)
 {
     return sq_json_set(object, key, sq_json_new_string(text));

@@ -63,7 +63,8 @@ struct sq_json *sq_json_new_uint(uint64_t value);
 struct sq_json *sq_json_new_double(double value); /* shortest text that reads back; NaN and infinities as bare NaN, Infinity, -Infinity */
 struct sq_json *sq_json_new_bool(bool value);
 struct sq_json *sq_json_new_null(void);
-struct sq_json *sq_json_new_texts(const char *const *texts, size_t count);                    /* an array of them */
+struct sq_json *sq_json_new_texts(const char *const *texts, size_t count); /* an array of them */
+struct sq_json *sq_json_new_uints(const uint64_t *numbers, size_t count);
 int sq_json_set(struct sq_json *object, const char *key, struct sq_json *value) SQUALL_CHECK; /* 0 or SQUALL_ENOMEM */
 int sq_json_append(struct sq_json *array, struct sq_json *value) SQUALL_CHECK;
 int sq_json_set_string(struct sq_json *object, const char *key, const char *text) SQUALL_CHECK;

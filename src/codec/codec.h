@@ -55,6 +55,12 @@ void sq_codec_chain_free(struct sq_codec_chain *chain);
 int sq_codec_chain_shards(struct sq_codec_chain *inner, const struct sq_codec_chunk *shard, const uint64_t *inner_shape,
                           struct sq_codec_chain **ret, struct squall_error *err) SQUALL_CHECK;
 /*
+ * What the metadata say of shards, sharding_indexed's configuration. codecs and index_codecs (NULL: the standard's) are taken. NULL: out of
+ * memory. The caller's.
+ */
+struct sq_json *sq_codec_shard_configuration(unsigned rank, const uint64_t *inner_shape, struct sq_json *codecs,
+                                             struct sq_json *index_codecs, bool index_at_start);
+/*
  * Zarr v3's "codecs" array for the chain (without our search=…); NULL: out of memory. The caller's.
  * for_reading: without codecs whose decoding does nothing (bitround), which not every reader knows and none needs.
  */

@@ -152,19 +152,17 @@ static int bind(struct sq_stage *stage, const struct sq_json *configuration, str
 
 /* ---- of a chain that is there --------------------------------------------------------------------------------------------------------- */
 
-/* What the metadata say of shards of `inner`. */
-static struct sq_json *configuration_of(const struct sq_codec_chain *inner, unsigned rank, const uint64_t *inner_shape)
+struct sq_json *sq_codec_shard_configuration(unsigned rank, const uint64_t *inner_shape, struct sq_json *codecs,
+                                             struct sq_json *index_codecs, bool index_at_start)
 {
-    static const char INDEX[] = "[{\"name\": \"bytes\", \"configuration\": {\"endian\": \"little\"}}, {\"name\": \"crc32c\"}]";
-    struct sq_json *v = sq_json_new_object(), *lengths = sq_json_new_array(), *index = NULL;
-    bool failed = !v || !lengths || sq_json_parse(INDEX, strlen(INDEX), &index, NULL);
-    for (unsigned d = 0; d < rank && !failed; d++)
-        failed = sq_json_append(lengths, sq_json_new_uint(inner_shape[d]));
+    static const char STANDARD[] = "[{\"name\": \"bytes\", \"configuration\": {\"endian\": \"little\"}}, {\"name\": \"crc32c\"}]";
+    struct sq_json *v = sq_json_new_object();
+    bool failed = !index_codecs && sq_json_parse(STANDARD, strlen(STANDARD), &index_codecs, NULL);
     /* each is the object's own once handed over, whatever comes of it */
-    failed |= sq_json_set(v, "chunk_shape", lengths);
-    failed |= sq_json_set(v, "codecs", sq_codec_chain_json_v3(inner, true));
-    failed |= sq_json_set(v, "index_codecs", index);
-    failed |= sq_json_set_string(v, "index_location", "end");
+    failed |= sq_json_set(v, "chunk_shape", sq_json_new_uints(inner_shape, rank));
+    failed |= sq_json_set(v, "codecs", codecs);
+    failed |= sq_json_set(v, "index_codecs", index_codecs);
+    failed |= sq_json_set_string(v, "index_location", locations[index_at_start ? LOCATION_START : LOCATION_END]);
     if (!failed)
         return v;
     sq_json_free(v);
@@ -192,7 +190,8 @@ static int wrap(struct sq_codec_chain **inner, const struct sq_codec_chunk *shar
             return sq_error(err, SQUALL_EINVAL, "a shard is larger than any memory");
     }
     SQ_TRY(sq_chain_add(chain, &sq_stage_sharding, &stage, err));
-    if (!(stage->configuration = configuration_of(*inner, shard->rank, inner_shape)))
+    stage->configuration = sq_codec_shard_configuration(shard->rank, inner_shape, sq_codec_chain_json_v3(*inner, true), NULL, false);
+    if (!stage->configuration)
         return sq_error_memory(err, sizeof *chain);
     SQ_TRY(sq_chain_bind(chain, stage, stage->configuration, &array, err));
     take_inner(stage->state, *inner);

@@ -8,18 +8,6 @@
 
 /* ---- description ----------------------------------------------------------------------------------------------------------------- */
 
-static struct sq_json *numbers_json(const uint64_t *numbers, size_t count)
-{
-    struct sq_json *v = sq_json_new_array();
-    for (size_t i = 0; v && i < count; i++) {
-        if (sq_json_append(v, sq_json_new_uint(numbers[i]))) {
-            sq_json_free(v);
-            return NULL;
-        }
-    }
-    return v;
-}
-
 static int describe_settings(const struct sq_settings *s, struct sq_json *v)
 {
     SQ_CLEANUP_FREE char *coarsen = sq_format("y=%u,x=%u", s->coarsen_y, s->coarsen_x);
@@ -47,9 +35,10 @@ static struct sq_json *array_json(const struct sq_layout_array *a)
     const struct sq_codec_shard *shards = sq_codec_chain_shard(a->codecs);
     struct sq_json *v = sq_json_new_object();
     if (!v || sq_json_set(v, "dims", sq_json_new_texts(a->dims, a->rank)) ||
-        sq_json_set(v, "shape", numbers_json(a->shape + 1, a->rank - 1)) ||
-        sq_json_set(v, "chunks", numbers_json(shards ? shards->inner_shape : a->chunks, a->rank)) ||
-        (shards && sq_json_set(v, "shards", numbers_json(a->chunks, a->rank))) || sq_json_set_string(v, "dtype", sq_type_name(a->type)) ||
+        sq_json_set(v, "shape", sq_json_new_uints(a->shape + 1, a->rank - 1)) ||
+        sq_json_set(v, "chunks", sq_json_new_uints(shards ? shards->inner_shape : a->chunks, a->rank)) ||
+        (shards && sq_json_set(v, "shards", sq_json_new_uints(a->chunks, a->rank))) ||
+        sq_json_set_string(v, "dtype", sq_type_name(a->type)) ||
         sq_json_set_string(v, "codec", sq_codec_chain_identity(shards ? shards->inner : a->codecs))) {
         sq_json_free(v);
         return NULL;

@@ -30,18 +30,6 @@ static int set_init(struct sq_json *object, const char *key, const struct squall
     return text.failed ? SQUALL_ENOMEM : sq_json_set_string(object, key, sq_text_string(&text));
 }
 
-static int set_numbers(struct sq_json *object, const char *key, const uint64_t *numbers, size_t count)
-{
-    struct sq_json *v = sq_json_new_array();
-    for (size_t i = 0; v && i < count; i++) {
-        if (sq_json_append(v, sq_json_new_uint(numbers[i]))) {
-            sq_json_free(v);
-            return SQUALL_ENOMEM;
-        }
-    }
-    return sq_json_set(object, key, v);
-}
-
 /* Of the chunks, in shards, too. */
 static const char *codec_text(const struct sq_layout_array *a)
 {
@@ -55,9 +43,9 @@ static struct sq_json *array_json(const struct sq_layout_array *a, enum sq_overf
         [SQ_OUTLOOK_FITS] = "ruled out", [SQ_OUTLOOK_UNKNOWN] = "unknown", [SQ_OUTLOOK_OVERFLOWS] = "possible"};
     struct sq_json *v = sq_json_new_object();
     if (!v || sq_json_set_string(v, "name", a->name) || sq_json_set_string(v, "dtype", sq_type_name(a->type)) ||
-        sq_json_set(v, "dims", sq_json_new_texts(a->dims, a->rank)) || set_numbers(v, "shape", a->shape, a->rank) ||
-        set_numbers(v, "chunks", a->sharded ? a->inner : a->chunks, a->rank) ||
-        (a->sharded && set_numbers(v, "shards", a->chunks, a->rank)) || set_uint(v, "chunk_bytes", a->chunk_bytes) ||
+        sq_json_set(v, "dims", sq_json_new_texts(a->dims, a->rank)) || sq_json_set(v, "shape", sq_json_new_uints(a->shape, a->rank)) ||
+        sq_json_set(v, "chunks", sq_json_new_uints(a->sharded ? a->inner : a->chunks, a->rank)) ||
+        (a->sharded && sq_json_set(v, "shards", sq_json_new_uints(a->chunks, a->rank))) || set_uint(v, "chunk_bytes", a->chunk_bytes) ||
         sq_json_set_string(v, "codec", codec_text(a)) ||
         (a->type == SQUALL_FLOAT16 && sq_json_set_string(v, "overflow", OUTLOOKS[outlook]))) {
         sq_json_free(v);

@@ -61,17 +61,6 @@ struct sq_json *sq_extension_json(const char *name, const char *key, struct sq_j
     return extension(name, configuration);
 }
 
-static struct sq_json *json_of_lengths(unsigned rank, const uint64_t *lengths)
-{
-    struct sq_json *list = sq_json_new_array();
-    for (unsigned d = 0; list && d < rank; d++)
-        if (sq_json_append(list, sq_json_new_uint(lengths[d]))) {
-            sq_json_free(list);
-            return NULL;
-        }
-    return list;
-}
-
 /* ---- the type --------------------------------------------------------------------------------------------------------------------- */
 
 /* numpy's letter and length: "<f4" of a type with a name of its own. */
@@ -315,12 +304,6 @@ static int inner_codecs(const struct array_making *m, struct sq_json **ret, stru
     return 0;
 }
 
-static int index_codecs(const struct squall_array_spec *spec, struct sq_json **ret, struct squall_error *err)
-{
-    static const char STANDARD[] = "[{\"name\": \"bytes\", \"configuration\": {\"endian\": \"little\"}}, {\"name\": \"crc32c\"}]";
-    return parse_json(spec->index_codecs ? spec->index_codecs : STANDARD, "index codecs", ret, err);
-}
-
 static int codecs_v3(const struct array_making *m, struct sq_json **ret, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *inner = NULL;
@@ -331,14 +314,12 @@ static int codecs_v3(const struct array_making *m, struct sq_json **ret, struct 
         inner = NULL;
         return 0;
     }
-    SQ_TRY(index_codecs(m->spec, &index, err));
-    struct sq_json *configuration = sq_json_new_object(), *list = sq_json_new_array();
-    int failed = sq_json_set(configuration, "chunk_shape", json_of_lengths(m->spec->rank, m->chunks));
-    failed |= sq_json_set(configuration, "codecs", sq_json_share(inner));
-    failed |= sq_json_set(configuration, "index_codecs", sq_json_share(index));
-    failed |= sq_json_set_string(configuration, "index_location", m->spec->index_at_start ? "start" : "end");
-    failed |= sq_json_append(list, extension("sharding_indexed", configuration));
-    if (failed) {
+    if (m->spec->index_codecs)
+        SQ_TRY(parse_json(m->spec->index_codecs, "index codecs", &index, err));
+    struct sq_json *list = sq_json_new_array();
+    struct sq_json *configuration = sq_codec_shard_configuration(m->spec->rank, m->chunks, sq_json_share(inner),
+                                                                 index ? sq_json_share(index) : NULL, m->spec->index_at_start);
+    if (!configuration || sq_json_append(list, extension("sharding_indexed", configuration))) {
         sq_json_free(list);
         return sq_error_memory(err, 1);
     }
@@ -468,11 +449,11 @@ int sq_array_document_v3(const struct sq_array_parts *p, struct sq_json **ret, s
     struct sq_json *v = sq_json_new_object();
     int failed = sq_json_set_int(v, "zarr_format", 3);
     failed |= sq_json_set_string(v, "node_type", "array");
-    failed |= sq_json_set(v, "shape", json_of_lengths(p->rank, p->shape));
+    failed |= sq_json_set(v, "shape", sq_json_new_uints(p->shape, p->rank));
     failed |= sq_json_set(v, "data_type", sq_json_share(p->type));
     failed |= sq_json_set(v, "chunk_grid",
                           p->chunk_shapes ? rectilinear_grid(p->chunk_shapes)
-                                          : sq_extension_json("regular", "chunk_shape", json_of_lengths(p->rank, p->chunks)));
+                                          : sq_extension_json("regular", "chunk_shape", sq_json_new_uints(p->chunks, p->rank)));
     failed |= sq_json_set(v, "chunk_key_encoding", sq_json_share(p->key_encoding));
     failed |= sq_json_set(v, "fill_value", sq_json_share(p->fill_value));
     failed |= sq_json_set(v, "codecs", sq_json_share(p->codecs));
@@ -528,8 +509,8 @@ static int make_v2(const struct array_making *m, const char *object_filter, stru
     SQ_TRY(attributes_json(spec->attributes, &node->attributes, err));
     struct sq_json *v = node->document = sq_json_new_object();
     int failed = sq_json_set_int(v, "zarr_format", 2);
-    failed |= sq_json_set(v, "shape", json_of_lengths(spec->rank, spec->shape));
-    failed |= sq_json_set(v, "chunks", json_of_lengths(spec->rank, m->chunks));
+    failed |= sq_json_set(v, "shape", sq_json_new_uints(spec->shape, spec->rank));
+    failed |= sq_json_set(v, "chunks", sq_json_new_uints(m->chunks, spec->rank));
     failed |= sq_json_set(v, "dtype", sq_json_share(m->type_json));
     failed |= sq_json_set(v, "fill_value", sq_json_share(fill));
     failed |= sq_json_set_string(v, "order", spec->column_major ? "F" : "C");

@@ -156,11 +156,7 @@ static int each_part(const char *folder, const struct sq_process *self, part_vis
 {
     char **names;
     size_t count;
-    enum sq_file_kind kind;
-    SQ_TRY(sq_file_stat(folder, &kind, NULL, err));
-    if (kind != SQ_FILE_FOLDER)
-        return 0;
-    SQ_TRY(sq_folder_list(folder, &names, &count, err));
+    SQ_TRY(sq_folder_list_if_there(folder, &names, &count, err));
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         struct sq_part part;

@@ -212,16 +212,12 @@ static bool begins_anew(const struct squall_convert_plan *plan)
 /* What is stored gets other numbers: the records as they will be. */
 static void move_records(struct squall_convert_plan *plan)
 {
-    struct sq_records *records = &plan->state.records;
     const struct sq_move *move = &plan->cube.move;
     plan->unit_move = (struct sq_move){1, 0};
     if (plan->cube.of_arrays || !plan->state.exists)
         return;
     plan->unit_move = (struct sq_move){move->stretch, move->by / plan->state.init_chunk};
-    for (size_t i = 0; i < records->unit_count; i++)
-        records->units[i].unit = sq_moved(&plan->unit_move, records->units[i].unit);
-    for (size_t i = 0; i < records->left_count; i++)
-        records->left[i].unit = sq_moved(&plan->unit_move, records->left[i].unit);
+    sq_store_state_move(&plan->state, &plan->unit_move);
 }
 
 /* --schema strict */

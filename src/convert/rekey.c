@@ -144,10 +144,7 @@ static int write_records(const struct squall_convert_plan *plan, const char *fol
     struct sq_store_state state;
     SQ_TRY(sq_store_state_read(plan->target, &state, err));
     int status = end_staged(plan, &state, err);
-    for (size_t i = 0; i < state.records.unit_count; i++)
-        state.records.units[i].unit = sq_moved(&plan->unit_move, state.records.units[i].unit);
-    for (size_t i = 0; i < state.records.left_count; i++)
-        state.records.left[i].unit = sq_moved(&plan->unit_move, state.records.left[i].unit);
+    sq_store_state_move(&state, &plan->unit_move);
     if (!status)
         status = sq_journals_copy(folder, &state.records, err);
     sq_store_state_done(&state);
@@ -196,30 +193,6 @@ static int make_moved(struct squall_convert_plan *plan, struct rekeying *r, stru
     return sq_file_system_sync(r->moved, err);
 }
 
-/* *ret_old: where the store that was there lies now. sq_free. */
-static int exchange(const struct rekeying *r, char **ret_old, struct squall_error *err)
-{
-    SQ_CLEANUP_FREE char *aside = sq_plan_beside(r->store, "old");
-    *ret_old = sq_strdup(r->moved);
-    if (!aside || !*ret_old)
-        return sq_error_memory(err, strlen(r->store));
-    int status = sq_file_exchange(r->moved, r->store, err);
-    if (status != SQUALL_EUNSUPPORTED)
-        return status;
-    SQ_TRY(sq_tree_remove(aside, err));
-    SQ_TRY(sq_file_rename(r->store, aside, err));
-    status = sq_file_rename(r->moved, r->store, err);
-    if (status) {
-        int stays = sq_file_rename(aside, r->store, NULL); /* else the next run does that */
-        (void)stays;
-        return status;
-    }
-    sq_free(*ret_old);
-    *ret_old = aside;
-    aside = NULL;
-    return 0;
-}
-
 /* Each lock goes with its store. */
 static int exchange_locks(struct squall_convert_plan *plan, struct rekeying *r, const char *old, struct sq_lock **held,
                           struct squall_error *err)
@@ -236,16 +209,15 @@ static int exchange_locks(struct squall_convert_plan *plan, struct rekeying *r, 
 
 static int rekey(struct squall_convert_plan *plan, struct rekeying *r, struct sq_lock **held, struct squall_error *err)
 {
-    char *made = NULL;
+    SQ_CLEANUP_FREE char *aside = sq_plan_beside(r->store, "old");
+    SQ_CLEANUP_FREE char *folder = sq_path_folder(r->store);
+    const char *old;
+    if (!aside || !folder)
+        return sq_error_memory(err, strlen(r->store));
     SQ_TRY(make_moved(plan, r, err));
-    int status = exchange(r, &made, err);
-    SQ_CLEANUP_FREE char *old = made;
-    SQ_TRY(status);
+    SQ_TRY(sq_tree_exchange(r->moved, r->store, aside, &old, err));
     r->is_exchanged = true;
     SQ_TRY(exchange_locks(plan, r, old, held, err));
-    SQ_CLEANUP_FREE char *folder = sq_path_folder(r->store);
-    if (!folder)
-        return sq_error_memory(err, strlen(r->store));
     SQ_TRY(sq_folder_sync(folder, err));
     return sq_tree_remove(old, err);
 }

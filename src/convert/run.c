@@ -65,21 +65,12 @@ static int swap(const struct squall_convert_plan *plan, struct locks *locks, str
     const char *destination = plan->replaced;
     SQ_CLEANUP_FREE char *aside = sq_format("%s.squall-old", plan->target);
     SQ_CLEANUP_FREE char *records = sq_records_folder(destination);
-    const char *old = plan->target;
-    if (!aside || !records)
+    SQ_CLEANUP_FREE char *folder = sq_path_folder(destination);
+    const char *old;
+    if (!aside || !records || !folder)
         return sq_error_memory(err, strlen(destination));
-    int status = sq_file_exchange(plan->target, destination, err);
-    if (status == SQUALL_EUNSUPPORTED) {
-        old = aside;
-        SQ_TRY(sq_tree_remove(aside, err));
-        SQ_TRY(sq_file_rename(destination, aside, err));
-        status = sq_file_rename(plan->target, destination, err);
-    }
-    SQ_TRY(status);
+    SQ_TRY(sq_tree_exchange(plan->target, destination, aside, &old, err));
     SQ_TRY(sq_lock_moved(locks->target, records, err));
-    SQ_CLEANUP_FREE char *folder = sq_strndup(destination, (size_t)(sq_path_name(destination) - destination));
-    if (!folder)
-        return sq_error_memory(err, strlen(destination));
     SQ_TRY(sq_folder_sync(folder, err));
     return sq_tree_remove(old, err);
 }

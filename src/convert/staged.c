@@ -160,13 +160,9 @@ int sq_staged_sweep(const char *records_folder, struct sq_part part, const struc
     SQ_CLEANUP_FREE char *all = folder_of_all(records_folder);
     char **names;
     size_t count;
-    enum sq_file_kind kind;
     if (!all)
         return sq_error_memory(err, strlen(records_folder));
-    SQ_TRY(sq_file_stat(all, &kind, NULL, err));
-    if (kind != SQ_FILE_FOLDER)
-        return 0;
-    SQ_TRY(sq_folder_list(all, &names, &count, err));
+    SQ_TRY(sq_folder_list_if_there(all, &names, &count, err));
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         char *end;

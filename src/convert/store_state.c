@@ -173,6 +173,14 @@ bool sq_store_state_same(const struct sq_store_state *a, const struct sq_store_s
            sq_json_equal(a->layout, b->layout) && sq_json_equal(a->schema, b->schema);
 }
 
+void sq_store_state_move(struct sq_store_state *state, const struct sq_move *move)
+{
+    for (size_t i = 0; i < state->records.unit_count; i++)
+        state->records.units[i].unit = sq_moved(move, state->records.units[i].unit);
+    for (size_t i = 0; i < state->records.left_count; i++)
+        state->records.left[i].unit = sq_moved(move, state->records.left[i].unit);
+}
+
 int64_t sq_store_init_time(const struct sq_store_state *state, uint64_t init)
 {
     return state->init_times_s ? state->init_times_s[init] : state->init_start_s + (int64_t)init * state->init_step_s;

@@ -29,6 +29,9 @@ int sq_store_state_read(const char *store, struct sq_store_state *ret, struct sq
 void sq_store_state_done(struct sq_store_state *state);
 /* The same but for records: what was planned on the one holds on the other. */
 bool sq_store_state_same(const struct sq_store_state *a, const struct sq_store_state *b);
+/* Units get other numbers in the records. */
+struct sq_move;
+void sq_store_state_move(struct sq_store_state *state, const struct sq_move *move);
 
 int64_t sq_store_init_time(const struct sq_store_state *state, uint64_t init);
 /* The time, or the index along a dimension that is none. */

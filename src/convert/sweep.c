@@ -26,11 +26,7 @@ static int sweep_folder(const char *folder, int how, struct squall_error *err)
 {
     char **names;
     size_t count;
-    enum sq_file_kind kind;
-    SQ_TRY(sq_file_stat(folder, &kind, NULL, err));
-    if (kind != SQ_FILE_FOLDER)
-        return 0;
-    SQ_TRY(sq_folder_list(folder, &names, &count, err));
+    SQ_TRY(sq_folder_list_if_there(folder, &names, &count, err));
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         bool temporary = sq_atomic_is_temporary(names[i]);

@@ -298,11 +298,7 @@ static int check_flags(struct verify *v, const struct sq_store_state *state, str
     if (!counts || !folder || !flags)
         return sq_error_memory(err, state->init_count * sizeof *counts);
     sq_count_fields(&state->records, state->init_chunk, state->init_count, counts);
-    enum sq_file_kind kind;
-    SQ_TRY(sq_file_stat(folder, &kind, NULL, err));
-    if (kind != SQ_FILE_FOLDER) /* no run is stored yet */
-        return 0;
-    int status = sq_folder_list(folder, &names, &name_count, err);
+    int status = sq_folder_list_if_there(folder, &names, &name_count, err); /* where it is not, no run is stored yet */
     for (size_t i = 0; i < name_count && !status; i++) {
         char *end;
         unsigned long long number = strtoull(names[i], &end, 10);

@@ -316,13 +316,32 @@ int sq_file_system_sync(const char *path, struct squall_error *err)
     return os_errno ? sq_error_errno(err, os_errno, "%s: making what it holds durable", path) : 0;
 }
 
-int sq_file_exchange(const char *a, const char *b, struct squall_error *err)
+/* *ret_done false: the file system cannot. */
+static int swap_names(const char *a, const char *b, bool *ret_done, struct squall_error *err)
 {
-    if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0)
+    *ret_done = renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
+    if (*ret_done || errno == EINVAL || errno == ENOSYS)
         return 0;
-    if (errno == EINVAL || errno == ENOSYS)
-        return sq_error(err, SQUALL_EUNSUPPORTED, "%s: this file system cannot swap two names", a);
     return sq_error_errno(err, errno, "%s: swapping it with %s", a, b);
+}
+
+int sq_tree_exchange(const char *made, const char *path, const char *aside, const char **ret_old, struct squall_error *err)
+{
+    bool done;
+    SQ_TRY(swap_names(made, path, &done, err));
+    *ret_old = made;
+    if (done)
+        return 0;
+    SQ_TRY(sq_tree_remove(aside, err));
+    SQ_TRY(sq_file_rename(path, aside, err));
+    int status = sq_file_rename(made, path, err);
+    if (status) {
+        int stays = sq_file_rename(aside, path, NULL); /* then it lies aside */
+        (void)stays;
+        return status;
+    }
+    *ret_old = aside;
+    return 0;
 }
 
 int sq_file_hold(const char *path, int *ret_fd, struct squall_error *err)
@@ -393,6 +412,17 @@ int sq_folder_list(const char *path, char ***ret_names, size_t *ret_count, struc
         qsort(names, count, sizeof *names, by_bytes);
     *ret_names = names;
     *ret_count = count;
+    return 0;
+}
+
+int sq_folder_list_if_there(const char *path, char ***ret_names, size_t *ret_count, struct squall_error *err)
+{
+    enum sq_file_kind kind;
+    SQ_TRY(sq_file_stat(path, &kind, NULL, err));
+    if (kind == SQ_FILE_FOLDER)
+        return sq_folder_list(path, ret_names, ret_count, err);
+    *ret_names = NULL;
+    *ret_count = 0;
     return 0;
 }
 

@@ -86,8 +86,11 @@ int sq_tree_remove(const char *path,
                    struct squall_error *err) SQUALL_CHECK; /* a file, or a folder and all in it; links are removed, not followed */
 int sq_file_rename(const char *from, const char *to, struct squall_error *err) SQUALL_CHECK;
 int sq_file_link(const char *path, const char *name, struct squall_error *err) SQUALL_CHECK; /* name: a second one of the same file */
-/* Swap two names in one step, so that neither is ever missing; SQUALL_EUNSUPPORTED where the file system cannot. */
-int sq_file_exchange(const char *a, const char *b, struct squall_error *err) SQUALL_CHECK;
+/*
+ * `made` takes the name of what lies at `path`: in one step, so that it is never missing; where the file system cannot, that goes to `aside` first,
+ * and comes back if made cannot follow. *ret_old: where it lies then, made or aside.
+ */
+int sq_tree_exchange(const char *made, const char *path, const char *aside, const char **ret_old, struct squall_error *err) SQUALL_CHECK;
 
 /*
  * Wait until nobody else holds this file (it is made where it is not there), then hold it until *ret_fd is closed
@@ -106,6 +109,8 @@ void sq_folder_release(int fd); /* -1 is accepted */
 int sq_folder_holds(const char *path, bool *ret_holds, struct squall_error *err) SQUALL_CHECK;
 /* Names in a folder, sorted by bytes, without . and .. ; free with sq_names_free. */
 int sq_folder_list(const char *path, char ***ret_names, size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
+/* The same, and none where no folder is there. */
+int sq_folder_list_if_there(const char *path, char ***ret_names, size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
 void sq_names_free(char **names, size_t count);
 
 /* The paths that match a shell's pattern, sorted by bytes; sq_names_free. A pattern that matches nothing gives none. */

@@ -352,11 +352,7 @@ static int replay_folder(struct replay *r, const char *folder, struct squall_err
 {
     char **names;
     size_t count;
-    enum sq_file_kind kind;
-    SQ_TRY(sq_file_stat(folder, &kind, NULL, err));
-    if (kind != SQ_FILE_FOLDER)
-        return 0;
-    SQ_TRY(sq_folder_list(folder, &names, &count, err));
+    SQ_TRY(sq_folder_list_if_there(folder, &names, &count, err));
     int status = replay_all(r, folder, names, count, err);
     sq_names_free(names, count);
     return status;

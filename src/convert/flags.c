@@ -104,14 +104,21 @@ int sq_flags_clear(const char *store, uint64_t chunk, uint64_t first, size_t cou
 static int read_chunk(const char *store, const char *array, uint64_t number, size_t size, char **ret, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &number);
-    struct sq_file_identity identity;
-    enum sq_file_kind kind;
-    size_t there;
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    size_t there = 0;
+    *ret = NULL;
     if (!path)
         return sq_error_memory(err, strlen(store));
-    *ret = NULL;
-    SQ_TRY(sq_file_stat(path, &kind, &identity, err));
-    return kind == SQ_FILE_REGULAR && identity.size_bytes == size ? sq_file_read_all(path, size, ret, &there, err) : 0;
+    int status = sq_file_read_all(path, size, ret, &there, &failure);
+    if (status == SQUALL_ENOTFOUND || status == SQUALL_EUNSUPPORTED || status == SQUALL_ECORRUPT) /* none, no file, or a longer one */
+        return 0;
+    if (status)
+        return sq_error(err, status, "%s", failure.message);
+    if (there != size) {
+        sq_free(*ret);
+        *ret = NULL;
+    }
+    return 0;
 }
 
 int sq_flags_get(const char *store, uint64_t chunk, uint64_t first, struct sq_flag *ret, size_t count, struct squall_error *err)

@@ -50,6 +50,14 @@ static int sweep_below(const char *store, const char *name, int how, struct squa
     return path ? sweep_folder(path, how, err) : sq_error_memory(err, strlen(store));
 }
 
+/* An array whose chunks are files of its folder "c": nobody looks whether each of them is a folder, of which there may be 100,000. */
+static int sweep_flags(const char *store, const char *name, int how, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *chunks = sq_format("%s/%s/c", store, name);
+    SQ_TRY(sweep_below(store, name, how, err));
+    return chunks ? sweep_folder(chunks, how, err) : sq_error_memory(err, strlen(store));
+}
+
 static int sweep_array(const struct squall_convert_plan *plan, const char *name, int how, struct squall_error *err)
 {
     uint64_t units = (plan->cube.init_count + plan->layout.init_chunk - 1) / plan->layout.init_chunk;
@@ -81,11 +89,12 @@ int sq_sweep(const struct squall_convert_plan *plan, bool alone, struct squall_e
     const int shared = alone ? 0 : SHARED;
     if (!plan->replaced && plan->settings.part.count == 0)
         SQ_TRY(remove_beside(plan, err));
-    SQ_TRY(sweep_below(plan->target, SQ_FLAG_EXISTS, DEEP | shared, err)); /* the records are in it */
-    if (!plan->state.exists)                                               /* nothing else has been begun */
+    SQ_TRY(sweep_flags(plan->target, SQ_FLAG_EXISTS, shared, err));
+    SQ_TRY(sweep_folder(plan->state.records_folder, DEEP | shared, err));
+    if (!plan->state.exists) /* nothing else has been begun */
         return 0;
     SQ_TRY(sweep_folder(plan->target, shared, err));
-    SQ_TRY(sweep_below(plan->target, SQ_FLAG_COUNT, DEEP | shared, err));
+    SQ_TRY(sweep_flags(plan->target, SQ_FLAG_COUNT, shared, err));
     for (size_t i = 0; i < plan->cube.coordinate_count; i++)
         SQ_TRY(sweep_below(plan->target, plan->cube.coordinates[i].name, DEEP | shared, err));
     for (size_t i = 0; i < plan->layout.array_count; i++)

@@ -12,13 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static double clock_s(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 struct line {
     FILE *out;
     char *text;
@@ -28,12 +21,11 @@ struct line {
 /* A line that has its time and event, and waits for more. */
 static bool line_begin(struct line *line, const struct convert_log *log, const char *event)
 {
-    char time[SHORT_TEXT_BYTES];
+    char now[SHORT_TEXT_BYTES];
     *line = (struct line){0};
     if (log->fd < 0 || !(line->out = open_memstream(&line->text, &line->length)))
         return false;
-    fprintf(line->out, "{\"time\": \"%sZ\", \"pid\": %ld, \"event\": \"%s\"", time_text((int64_t)clock_s(CLOCK_REALTIME), time),
-            (long)getpid(), event);
+    fprintf(line->out, "{\"time\": \"%sZ\", \"pid\": %ld, \"event\": \"%s\"", time_text((int64_t)time(NULL), now), (long)getpid(), event);
     return true;
 }
 
@@ -54,7 +46,7 @@ static void line_end(struct line *line, struct convert_log *log)
 bool convert_log_begin(struct convert_log *log, const struct arguments *a)
 {
     struct line line;
-    *log = (struct convert_log){.path = a->log, .fd = -1, .started_s = clock_s(CLOCK_MONOTONIC)};
+    *log = (struct convert_log){.path = a->log, .fd = -1, .started_s = steady_s()};
     log->shown_s = log->started_s;
     if (!a->log)
         return true;
@@ -89,7 +81,7 @@ void convert_log_message(struct convert_log *log, const char *event, const char 
 void convert_log_progress(struct convert_log *log, uint64_t done, uint64_t total, uint64_t bytes_in, uint64_t bytes_out)
 {
     enum { PAUSE_S = 10 };
-    const double now = clock_s(CLOCK_MONOTONIC);
+    const double now = steady_s();
     struct line line;
     if (log->fd < 0 || now - log->shown_s < PAUSE_S || !line_begin(&line, log, "progress"))
         return;
@@ -115,7 +107,7 @@ void convert_log_end(struct convert_log *log, int exit_code, const char *report_
 {
     struct line line;
     if (line_begin(&line, log, "end")) {
-        fprintf(line.out, ", \"exit_code\": %d, \"seconds\": %.3f", exit_code, clock_s(CLOCK_MONOTONIC) - log->started_s);
+        fprintf(line.out, ", \"exit_code\": %d, \"seconds\": %.3f", exit_code, steady_s() - log->started_s);
         if (report_json) {
             fputs(", \"report\": ", line.out);
             print_in_one_line(line.out, report_json);

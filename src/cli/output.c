@@ -182,8 +182,7 @@ squall_context *context_new(const struct arguments *a)
     return ctx;
 }
 
-/* a steady clock */
-static double now_s(void)
+double steady_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -192,7 +191,7 @@ static double now_s(void)
 
 void progress_begin(struct progress *p, const struct arguments *a)
 {
-    *p = (struct progress){.arguments = a, .noun = "units", .terminal = isatty(STDERR_FILENO) && !a->json, .started_s = now_s()};
+    *p = (struct progress){.arguments = a, .noun = "units", .terminal = isatty(STDERR_FILENO) && !a->json, .started_s = steady_s()};
     p->shown_s = p->started_s;
 }
 
@@ -226,7 +225,7 @@ static void show_line(const struct progress *p, double seconds, uint64_t done, u
 
 void progress_show(struct progress *p, uint64_t done, uint64_t total, uint64_t bytes_in, uint64_t bytes_out)
 {
-    double now = now_s(), pause_s = p->terminal ? 0.1 : 10;
+    double now = steady_s(), pause_s = p->terminal ? 0.1 : 10;
     if (p->arguments->quiet || total == 0 || (now - p->shown_s < pause_s && !(p->terminal && done == total)))
         return;
     p->shown_s = now;

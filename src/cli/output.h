@@ -39,6 +39,8 @@ const char *duration_text(int64_t seconds, char buffer[SHORT_TEXT_BYTES]); /* ho
 const char *single_text(float value, char buffer[SHORT_TEXT_BYTES]);
 const char *number_text(double value, char buffer[SHORT_TEXT_BYTES]); /* shortest that reads back; "nan" */
 
+double steady_s(void); /* a clock that nobody sets */
+
 /* A context from the common options, which a signal (SIGINT, SIGTERM) cancels. Fails with a message: NULL. */
 squall_context *context_new(const struct arguments *a);
 int interrupted(void); /* the signal's number, 0: none yet */

@@ -16,7 +16,7 @@ static int describe_settings(const struct sq_settings *s, struct sq_json *v)
         sq_json_set(v, "rename", sq_json_new_texts(s->rename, s->rename_count)) || sq_json_set_string(v, "coarsen", coarsen) ||
         sq_json_set_string(v, "stack", s->stack ? s->stack_name : "none"))
         return SQUALL_ENOMEM;
-    return s->y_order == SQ_Y_AS_IT_IS ? 0 : sq_json_set_string(v, "y_order", s->y_order == SQ_Y_ASCENDING ? "ascending" : "descending");
+    return s->y_order == SQ_Y_AS_IT_IS ? 0 : sq_json_set_string(v, "y_order", sq_y_order_names[s->y_order]);
 }
 
 int sq_layout_describe_settings(const struct sq_settings *settings, struct sq_json **ret, struct squall_error *err)

@@ -195,40 +195,41 @@ static int parse_every(struct sq_settings *s, const char *text, struct squall_er
     return sq_error(err, SQUALL_EINVAL, "--every: \"%s\" is no span of time, such as 30min, 6h or 1d", text);
 }
 
-static int parse_overflow(struct sq_settings *s, const char *text, struct squall_error *err)
+/* ---- options that are one word of a few --------------------------------------------------------------------------------------------- */
+
+static const char *const OVERFLOWS[] = {[SQ_OVERFLOW_ERROR] = "error", [SQ_OVERFLOW_INF] = "inf", [SQ_OVERFLOW_CLIP] = "clip"};
+static const char *const SCHEMAS[] = {[SQ_SCHEMA_IGNORE] = "ignore", [SQ_SCHEMA_GROW] = "grow", [SQ_SCHEMA_STRICT] = "strict"};
+static const char *const DRIFTS[] = {[SQUALL_DRIFT_ERROR] = "error", [SQUALL_DRIFT_WARN] = "warn", [SQUALL_DRIFT_FIRST] = "first"};
+const char *const sq_y_order_names[] = {[SQ_Y_AS_IT_IS] = "", [SQ_Y_ASCENDING] = "ascending", [SQ_Y_DESCENDING] = "descending"};
+
+#define COUNT_OF(words) (sizeof(words) / sizeof *(words))
+
+static bool find_word(const char *text, const char *const *words, size_t count, size_t *ret)
 {
-    if (!strcmp(text, "error"))
-        s->overflow = SQ_OVERFLOW_ERROR;
-    else if (!strcmp(text, "inf"))
-        s->overflow = SQ_OVERFLOW_INF;
-    else if (!strcmp(text, "clip"))
-        s->overflow = SQ_OVERFLOW_CLIP;
-    else
-        return sq_error(err, SQUALL_EINVAL, "--on-overflow: \"%s\" is none of error, inf, clip", text);
+    for (size_t i = 0; i < count; i++)
+        if (*text && !strcmp(text, words[i])) {
+            *ret = i;
+            return true;
+        }
+    return false;
+}
+
+static int parse_choices(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
+{
+    size_t overflow = s->overflow, schema = s->schema, drift = s->drift, y_order = s->y_order;
+    if (o->on_overflow && !find_word(o->on_overflow, OVERFLOWS, COUNT_OF(OVERFLOWS), &overflow))
+        return sq_error(err, SQUALL_EINVAL, "--on-overflow: \"%s\" is none of error, inf, clip", o->on_overflow);
+    if (o->schema && !find_word(o->schema, SCHEMAS, COUNT_OF(SCHEMAS), &schema))
+        return sq_error(err, SQUALL_EINVAL, "--schema: \"%s\" is none of ignore, grow, strict", o->schema);
+    if (o->y_order && !find_word(o->y_order, sq_y_order_names, COUNT_OF(sq_y_order_names), &y_order))
+        return sq_error(err, SQUALL_EINVAL, "--y-order: \"%s\" is neither ascending nor descending", o->y_order);
+    if (o->drift && !find_word(o->drift, DRIFTS, COUNT_OF(DRIFTS), &drift))
+        return sq_error(err, SQUALL_EINVAL, "--drift: \"%s\" is none of error, warn, first", o->drift);
+    s->overflow = (enum sq_overflow)overflow;
+    s->schema = (enum sq_schema_policy)schema;
+    s->y_order = (enum sq_y_order)y_order;
+    s->drift = (enum squall_drift)drift;
     return 0;
-}
-
-static const char *const Y_ORDERS[] = {[SQ_Y_ASCENDING] = "ascending", [SQ_Y_DESCENDING] = "descending"};
-
-static int parse_y_order(struct sq_settings *s, const char *text, struct squall_error *err)
-{
-    for (int i = SQ_Y_ASCENDING; i <= SQ_Y_DESCENDING; i++)
-        if (!strcmp(text, Y_ORDERS[i])) {
-            s->y_order = (enum sq_y_order)i;
-            return 0;
-        }
-    return sq_error(err, SQUALL_EINVAL, "--y-order: \"%s\" is neither ascending nor descending", text);
-}
-
-static int parse_schema(struct sq_settings *s, const char *text, struct squall_error *err)
-{
-    static const char *const POLICIES[] = {[SQ_SCHEMA_IGNORE] = "ignore", [SQ_SCHEMA_GROW] = "grow", [SQ_SCHEMA_STRICT] = "strict"};
-    for (int i = SQ_SCHEMA_IGNORE; i <= SQ_SCHEMA_STRICT; i++)
-        if (!strcmp(text, POLICIES[i])) {
-            s->schema = (enum sq_schema_policy)i;
-            return 0;
-        }
-    return sq_error(err, SQUALL_EINVAL, "--schema: \"%s\" is none of ignore, grow, strict", text);
 }
 
 static int by_text(const void *a, const void *b)
@@ -331,18 +332,11 @@ static int parse_group(struct sq_settings *s, const struct squall_convert_option
 
 static int parse_arrays(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
 {
-    static const char *const POLICIES[] = {[SQUALL_DRIFT_ERROR] = "error", [SQUALL_DRIFT_WARN] = "warn", [SQUALL_DRIFT_FIRST] = "first"};
     s->append_dim = o->append_dim ? sq_arena_strdup(s->arena, o->append_dim) : NULL;
     s->concat_dim = o->concat_dim ? sq_arena_strdup(s->arena, o->concat_dim) : NULL;
     if ((o->append_dim && !s->append_dim) || (o->concat_dim && !s->concat_dim))
         return sq_error_memory(err, sizeof *o);
-    SQ_TRY(parse_group(s, o, err));
-    for (int i = SQUALL_DRIFT_ERROR; o->drift && i <= SQUALL_DRIFT_FIRST; i++)
-        if (!strcmp(o->drift, POLICIES[i])) {
-            s->drift = (enum squall_drift)i;
-            return 0;
-        }
-    return o->drift ? sq_error(err, SQUALL_EINVAL, "--drift: \"%s\" is none of error, warn, first", o->drift) : 0;
+    return parse_group(s, o, err);
 }
 
 /* ---- back into words ------------------------------------------------------------------------------------------------------------- */
@@ -394,7 +388,7 @@ static void put_command(const struct sq_settings *s, const struct sq_text *optio
     if (s->prepend)
         sq_text_add(command, " --prepend");
     if (s->schema != SQ_SCHEMA_IGNORE)
-        sq_text_printf(command, " --schema %s", s->schema == SQ_SCHEMA_GROW ? "grow" : "strict");
+        sq_text_printf(command, " --schema %s", SCHEMAS[s->schema]);
     if (s->strict)
         sq_text_add(command, " --strict");
     for (size_t i = 0; i < (all ? s->given_count : 1); i++)
@@ -489,12 +483,7 @@ static int parse_into(struct sq_settings *s, const struct squall_convert_options
     SQ_TRY(each_word(s, o->bitround, rounding_word, err));
     SQ_TRY(each_word(s, o->coarsen, coarsen_word, err));
     SQ_TRY(parse_codecs(s, o->codec, err));
-    if (o->on_overflow)
-        SQ_TRY(parse_overflow(s, o->on_overflow, err));
-    if (o->schema)
-        SQ_TRY(parse_schema(s, o->schema, err));
-    if (o->y_order)
-        SQ_TRY(parse_y_order(s, o->y_order, err));
+    SQ_TRY(parse_choices(s, o, err));
     if (o->every)
         SQ_TRY(parse_every(s, o->every, err));
     if (o->part)

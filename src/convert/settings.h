@@ -76,6 +76,8 @@ struct sq_settings {
     const char *command;    /* the command, quoted for a shell, but for the destination, which comes last */
 };
 
+extern const char *const sq_y_order_names[]; /* of each enum sq_y_order; "": as it is */
+
 /* *ret: sq_settings_done. Errors: SQUALL_EINVAL naming the option and what it takes. */
 int sq_settings_parse(const struct squall_convert_options *options, struct sq_settings *ret, struct squall_error *err) SQUALL_CHECK;
 void sq_settings_done(struct sq_settings *s);

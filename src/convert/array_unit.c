@@ -154,7 +154,7 @@ int sq_plan_refuse_arrays(const struct squall_convert_plan *plan, struct squall_
     sq_size_text(plan->peak_bytes, needed);
     sq_size_text(plan->ctx->memory_bytes, budget);
     sq_size_text(largest->chunk_bytes, chunk);
-    return sq_error(err, SQUALL_ENOMEM, "%s of memory are needed (a chunk of %s has %s) and %s may be used; give --memory %lluM%s", needed,
-                    largest->name, chunk, budget, (unsigned long long)((plan->peak_bytes >> 20) + 1),
-                    plan->state.exists ? "" : ", or shorter --chunks");
+    return sq_error(err, SQUALL_ENOMEM, "%s of memory are needed (a chunk of %s has %s) and %s may be used; give --memory %lluM%s%s",
+                    needed, largest->name, chunk, budget, (unsigned long long)((plan->peak_bytes >> 20) + 1),
+                    plan->state.exists ? "" : ", or shorter ", plan->state.exists ? "" : sq_layout_file_option(largest));
 }

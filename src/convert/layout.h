@@ -38,6 +38,12 @@ struct sq_layout_array {
     bool leaves_fill;                 /* chunks of nothing but fill are not stored: of arrays */
 };
 
+/* The option that says how large its files are, for messages. */
+static inline const char *sq_layout_file_option(const struct sq_layout_array *a)
+{
+    return a->sharded ? "--shards" : "--chunks";
+}
+
 struct sq_layout {
     bool of_arrays;                 /* as the cube */
     struct sq_layout_array *arrays; /* in the order of the cube's variables */

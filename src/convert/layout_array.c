@@ -272,7 +272,8 @@ static int count_up(struct sq_layout_array *a, struct squall_error *err)
     }
     a->columns = a->shape[a->rank - 1];
     a->rows = a->slab_rank == 2 ? a->shape[a->rank - 2] : 1;
-    return fits ? 0 : sq_error(err, SQUALL_EINVAL, "%s: a chunk is larger than any memory; give shorter --chunks", a->name);
+    return fits ? 0
+                : sq_error(err, SQUALL_EINVAL, "%s: a chunk is larger than any memory; give shorter %s", a->name, sq_layout_file_option(a));
 }
 
 /* Numbers are stored as they are, or cast to floats, integers after they were unpacked. */

@@ -118,7 +118,7 @@ static void add_long_dims(const struct sq_layout_array *a, struct sq_text *out)
 }
 
 /*
- * How many init times a chunk may have so that the chunks that one field lies in fit; 0: not one. Shorter chunks need not be cut along y and x, so that
+ * How many init times a chunk, or shard, may have so that the chunks that one field lies in fit; 0: not one. Shorter chunks need not be cut along y and x, so that
  * one of them, in each of the buffers for encoded ones, may be as large as they are together; and a little more when it is encoded.
  */
 static uint64_t inits_that_fit(const struct squall_convert_plan *plan)
@@ -126,7 +126,8 @@ static uint64_t inits_that_fit(const struct squall_convert_plan *plan)
     const uint64_t fixed = plan->peak_bytes - plan->unit_bytes - plan->slot_count * (uint64_t)plan->layout.encoded_limit_bytes;
     const uint64_t room = plan->ctx->memory_bytes > fixed ? plan->ctx->memory_bytes - fixed : 0;
     const uint64_t per_init = (plan->unit_bytes / plan->layout.init_chunk + 1) * (1 + plan->slot_count);
-    return (room - room / 32) / per_init;
+    const uint64_t fits = (room - room / 32) / per_init, chunk = plan->layout.arrays[0].sharded ? plan->layout.arrays[0].inner[0] : 1;
+    return fits - fits % chunk;
 }
 
 /* There is not even room for the chunks that one field lies in. A store that is there has its chunks and variables already. */
@@ -144,13 +145,14 @@ static int refuse(const struct squall_convert_plan *plan, struct squall_error *e
         return sq_error(err, SQUALL_ENOMEM, "%s of memory are needed and %s may be used; give --memory %lluM", needed_text, budget_text,
                         enough);
     if (fits > 0 && init_chunk > 1)
-        return sq_error(err, SQUALL_ENOMEM, "%s of memory are needed and %s may be used; give --chunks init_time=%llu, or --memory %lluM",
-                        needed_text, budget_text, (unsigned long long)fits, enough);
+        return sq_error(err, SQUALL_ENOMEM, "%s of memory are needed and %s may be used; give %s init_time=%llu, or --memory %lluM",
+                        needed_text, budget_text, sq_layout_file_option(a), (unsigned long long)fits, enough);
     add_long_dims(a, &dims);
     return sq_error(
         err, SQUALL_ENOMEM,
-        "%s of memory are needed (%s of it for the chunks of %s that one field lies in) and %s may be used; give --memory %lluM%s%s",
-        needed_text, group_text, a->name, budget_text, enough, dims.length ? ", or shorter --chunks along " : "", sq_text_string(&dims));
+        "%s of memory are needed (%s of it for the chunks of %s that one field lies in) and %s may be used; give --memory %lluM%s%s%s%s",
+        needed_text, group_text, a->name, budget_text, enough, dims.length ? ", or shorter " : "",
+        dims.length ? sq_layout_file_option(a) : "", dims.length ? " along " : "", sq_text_string(&dims));
 }
 
 int squall_convert_plan_check(const squall_convert_plan *plan, struct squall_error *err)

@@ -2,6 +2,7 @@
 values are those of a store without any of that, rounded by numcodecs."""
 
 import itertools
+import re
 import subprocess
 
 import numcodecs
@@ -125,6 +126,18 @@ def test_each_variable_has_its_own(squall, archive, plain, tmp_path):
 def test_what_makes_no_sense_is_said(squall, archive, tmp_path, args, words):
     done = squall("convert", archive, tmp_path / "x.zarr", *args.split(), check=False)
     assert done.code == 2 and words in done.err and not (tmp_path / "x.zarr").exists()
+
+
+def test_too_little_memory_names_the_option_that_makes_the_files(squall, archive, tmp_path):
+    """And a length that it takes: a multiple of the chunks'."""
+    how = ["--chunks", "init_time=3,step=all,y=all,x=all", "--memory", "64M"]
+    done = squall("convert", archive, tmp_path / "x.zarr", *how, "--shards", "init_time=30000", check=False)
+    (length,) = re.findall(r"give --shards init_time=(\d+), or --memory", done.err)
+    assert done.code == 1 and int(length) % 3 == 0
+    assert squall("convert", archive, tmp_path / "x.zarr", *how, "--shards", f"init_time={length}").code == 0
+    small_files.write(tmp_path / "a.nc", 0)
+    done = squall("convert", tmp_path / "a.nc", tmp_path / "a.zarr", "--memory", "64M", "--shards", "time=4000000", check=False)
+    assert done.code == 1 and "or shorter --shards" in done.err
 
 
 @pytest.mark.parametrize("change, words", [("--shards init_time=4", "--shards is [2,3,10,10] there and [4,3,10,10]"), ("", "--shards is")])

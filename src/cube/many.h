@@ -15,8 +15,6 @@ struct squall_many_options;
 int sq_open_many_to_store(const struct squall_context *ctx, const char *const *paths, size_t count,
                           const struct squall_many_options *options, struct squall_dataset **ret, struct squall_error *err) SQUALL_CHECK;
 
-/* Is the path a shell's pattern (*, ?, [) that nothing is called like? */
-int sq_is_pattern(const char *path, bool *ret, struct squall_error *err) SQUALL_CHECK;
 /* Is a Zarr store, an HDF5 or a NetCDF file at the path? */
 bool sq_holds_arrays(const char *path);
 /* Along what the files of a dataset follow each other; NULL: it is not made of many files. */

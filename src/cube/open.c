@@ -5,6 +5,7 @@
 #include "cube/folder.h"
 #include "cube/grib_dataset.h"
 #include "cube/many.h"
+#include "cube/path_list.h"
 #include "cube/sources.h"
 #include "engine/hdf5_array.h"
 #include "engine/netcdf3_array.h"

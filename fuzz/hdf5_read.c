@@ -82,7 +82,10 @@ static void read_file(const squall_context *ctx, const char *path)
 {
     struct squall_error err = SQUALL_ERROR_INIT;
     squall_dataset *ds = NULL;
-    int status = sq_hdf5_dataset_open(ctx, path, &ds, &err);
+    struct sq_source *source;
+    int status = sq_source_open_file(path, &source, &err);
+    if (!status)
+        status = sq_hdf5_dataset_open(ctx, source, &ds, &err);
     if (status) {
         check_status(status, path, &err);
         return;

@@ -36,33 +36,37 @@ def _is_grib(begin, more):
 
 
 def _is_grib_file(path):
-    if not os.path.isfile(path):
+    """False also of what cannot be read: opening it tells why."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
         return False
-    with open(path, "rb", buffering=0) as file:
-        return _is_grib(file.read(_FIRST_BYTES), lambda: file.read(_LOOKED_AT_BYTES - _FIRST_BYTES))
+    try:
+        return _is_grib(os.read(file, _FIRST_BYTES), lambda: os.read(file, _LOOKED_AT_BYTES - _FIRST_BYTES))
+    except OSError:  # a folder
+        return False
+    finally:
+        os.close(file)
 
 
 def _names(source):
     """The paths of a path or pattern, or of a list."""
     if isinstance(source, (list, tuple)):
         return source
-    text = os.path.expanduser(os.fsdecode(source))
-    return glob.glob(text, recursive=True) if glob.has_magic(text) and not os.path.exists(text) else [text]
+    return glob.glob(source, recursive=True) if glob.has_magic(source) and not os.path.exists(source) else [source]
 
 
 def opening(source, drop_variables, keywords):
-    """A GribOpening, where the source (a path, a pattern, a list of paths, or bytes) is GRIB; else None."""
+    """A GribOpening, where the source (as _paths_or_content gives it) is GRIB; else None."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         if not _is_grib(bytes(source[:_FIRST_BYTES]), lambda: bytes(source[_FIRST_BYTES:_LOOKED_AT_BYTES])):
             return None
         return GribOpening(None, source, drop_variables, keywords)
     names = _names(source)
-    if not names or not all(isinstance(name, (str, os.PathLike)) for name in names):
-        return None
     is_list = isinstance(source, (list, tuple))
-    if not _is_grib_file(os.path.expanduser(os.fspath(names[0] if is_list else min(names)))):
+    if not names or not _is_grib_file(names[0] if is_list else min(names)):
         return None
-    names = tuple(os.path.abspath(os.path.expanduser(os.fspath(name))) for name in (names if is_list else sorted(names)))
+    names = tuple(map(os.path.abspath, names if is_list else sorted(names)))
     return GribOpening(names, None, drop_variables, keywords)
 
 

@@ -17,15 +17,15 @@ from squall._text import group_text
 class _Members(Mapping):
     """Names → members of one kind, made when they are asked for."""
 
-    __slots__ = ("_group", "_names")
+    __slots__ = ("_make", "_names")
 
-    def __init__(self, group, names):
-        self._group, self._names = group, names
+    def __init__(self, names, make):
+        self._names, self._make = names, make
 
     def __getitem__(self, name):
         if name not in self._names:
             raise KeyError(name)
-        return self._group[name]
+        return self._make(name)
 
     def __iter__(self):
         return iter(self._names)
@@ -82,8 +82,8 @@ class Group(Mapping):
     path = property(lambda self: self._tree.dataset.path)
     format = property(lambda self: self._tree.dataset.format)
     problems = property(lambda self: self._tree.dataset.problems)
-    arrays = property(lambda self: _Members(self, self._tree.arrays[self._name]))
-    groups = property(lambda self: _Members(self, self._tree.groups[self._name]))
+    arrays = property(lambda self: _Members(self._tree.arrays[self._name], lambda last: Array(self._tree.dataset, self._below(last))))
+    groups = property(lambda self: _Members(self._tree.groups[self._name], lambda last: Group(self._tree, self._below(last))))
 
     @property
     def attrs(self):
@@ -111,6 +111,9 @@ class Group(Mapping):
         there = [*self.arrays, *self.groups]
         known = f"there is {', '.join(there[:20]) or 'nothing'}{' …' if len(there) > 20 else ''}"
         raise KeyError("; ".join([f"no {name} in {self.path}", known, *[p for p in self.problems if path in p][:1]]))
+
+    def _below(self, last):
+        return f"{self._name}/{last}" if self._name else last
 
     def _within(self, name):
         return "/".join(part for part in (self._name, *name.split("/")) if part)
@@ -229,15 +232,19 @@ def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned
         from squall._many import open_many
 
         return open_many(text)
-    file, name = _split_at_file(text)
-    if name:
-        found = open(file, mode, durability=durability, write_empty_chunks=write_empty_chunks, aligned_only=aligned_only)
-        try:
-            return found[name]
-        except KeyError as error:
-            raise NotFoundError(f"{text}: {error.args[0]}", Status.ENOTFOUND, text) from None
-    dataset = _open_dataset(text, mode, durability, write_empty_chunks, aligned_only)
-    return Array(dataset, dataset.names[0]) if dataset.is_array else Group(_Tree(dataset))
+    try:
+        dataset = _open_dataset(text, mode, durability, write_empty_chunks, aligned_only)
+    except NotFoundError:
+        file, name = _split_at_file(text)
+        if not name:
+            raise
+    else:
+        return Array(dataset, dataset.names[0]) if dataset.is_array else Group(_Tree(dataset))
+    found = open(file, mode, durability=durability, write_empty_chunks=write_empty_chunks, aligned_only=aligned_only)
+    try:
+        return found[name]
+    except KeyError as error:
+        raise NotFoundError(f"{text}: {error.args[0]}", Status.ENOTFOUND, text) from None
 
 
 def open_array(path, mode="r", **options):

@@ -26,6 +26,7 @@ from xarray.core.variable import Variable
 
 from squall import _cfgrib, _cfgrib_engine, _encoding, _squall
 from squall._array import Array, file_identity
+from squall._attributes import from_json
 from squall._errors import InvalidError, Status, UnsupportedError
 from squall._group import Group, _Tree, reopen_array
 from squall._group import open as open_path
@@ -316,8 +317,14 @@ def _is_text(source):
 
 
 def _paths_or_content(source):
-    """Of a file object its bytes, else the source."""
-    if _is_text(source) or isinstance(source, (list, tuple, bytes, bytearray, memoryview)):
+    """A path or pattern, or a list of paths, as texts; or bytes: of a file object what is in it."""
+    if _is_text(source):
+        return os.path.expanduser(os.fsdecode(source))
+    if isinstance(source, (list, tuple)):
+        if not all(map(_is_text, source)):
+            raise TypeError("a list for engine='squall' is one of paths")
+        return [os.path.expanduser(os.fsdecode(path)) for path in source]
+    if isinstance(source, (bytes, bytearray, memoryview)):
         return source
     if not (hasattr(source, "read") and hasattr(source, "seek")):
         kind = f"{type(source).__module__}.{type(source).__qualname__}"
@@ -331,20 +338,18 @@ def _paths_or_content(source):
 
 def _group_of(source, concat_dim, order, drift):
     """What _paths_or_content gives, opened: a Group, the Memory that it lies in or None, and what encodings call it."""
-    if isinstance(source, (list, tuple)):
-        if not all(map(_is_text, source)):
-            raise TypeError("a list for engine='squall' is one of paths")
-        paths = [os.path.expanduser(os.fspath(path)) for path in source]
-        return open_many(paths, concat_dim, order=order, drift=drift), None, paths[0] if paths else ""
-    if _is_text(source):
-        path = os.path.expanduser(os.fsdecode(source))
-        if "://" in path:
-            raise UnsupportedError(f"{path}: squall reads files that this machine sees; not yet by {path.partition('://')[0]}", path=path)
-        if glob.has_magic(path) and not os.path.exists(path):
-            return open_many(path, concat_dim, order=order, drift=drift), None, os.path.abspath(path)
-        if os.path.isdir(path) and not _is_store(path):
-            raise _folder_error(path)
-        path = os.path.abspath(path)
+    if isinstance(source, list):
+        return open_many(source, concat_dim, order=order, drift=drift), None, source[0] if source else ""
+    if isinstance(source, str):
+        if "://" in source:
+            raise UnsupportedError(
+                f"{source}: squall reads files that this machine sees; not yet by {source.partition('://')[0]}", path=source
+            )
+        path = os.path.abspath(source)
+        if glob.has_magic(source) and not os.path.exists(source):
+            return open_many(source, concat_dim, order=order, drift=drift), None, path
+        if os.path.isdir(source) and not _is_store(source):
+            raise _folder_error(source)
         return open_path(path), None, path
     memory = Memory(source)
     return Group(_Tree(memory.dataset)), memory, None
@@ -365,7 +370,7 @@ class _Store(AbstractDataStore):
         dataset = group._dataset if isinstance(group, Array) else group._tree.dataset
         self._is_zarr, self._format = dataset.format.startswith("zarr"), dataset.format
         self._arrays = {group.basename: group} if isinstance(group, Array) else dict(group.arrays)
-        self._storages = {name: json.loads(a._storage()) for name, a in self._arrays.items()}
+        self._storages = {name: from_json(a._storage()) for name, a in self._arrays.items()}
         self._dims = _encoding.dimension_names(self._arrays)
         self._enumerations = _encoding.enumerations(self._arrays)
 

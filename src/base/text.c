@@ -107,6 +107,17 @@ void sq_text_add_utf8(struct sq_text *t, const void *bytes, size_t count)
     }
 }
 
+void sq_text_add_uint(struct sq_text *t, uint64_t number)
+{
+    enum { DIGITS_MOST = 20 };
+    char digits[DIGITS_MOST];
+    size_t at = DIGITS_MOST;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    sq_text_add_bytes(t, digits + at, DIGITS_MOST - at);
+}
+
 void sq_text_add_count(struct sq_text *t, uint64_t count, const char *noun)
 {
     sq_text_printf(t, "%llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : "s");

@@ -5,10 +5,8 @@
 #include "cube/folder.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
-#include "format/hdf5/file.h"
-#include "format/netcdf3/netcdf3.h"
+#include "cube/file_format.h"
 #include "format/zarr/zarr.h"
-#include "io/zip.h"
 #include "sys/file.h"
 #include <assert.h>
 #include <string.h>
@@ -27,11 +25,6 @@ static void found_done(struct found *f)
     sq_free(f->store);
 }
 
-static bool is_file_of_arrays(const char *path)
-{
-    return sq_hdf5_is_file(path) || sq_netcdf3_is_file(path);
-}
-
 /* One of a kind more; the first one's path is kept. */
 static int count_one(size_t *count, char **first, const char *path, struct squall_error *err)
 {
@@ -42,9 +35,10 @@ static int count_one(size_t *count, char **first, const char *path, struct squal
 
 static int look_at(const char *path, enum sq_file_kind kind, struct found *f, struct squall_error *err)
 {
-    if (kind == SQ_FILE_REGULAR && is_file_of_arrays(path))
+    const enum sq_file_format format = kind == SQ_FILE_REGULAR ? sq_file_format_at(path) : SQ_FORMAT_OTHER;
+    if (format == SQ_FORMAT_HDF5 || format == SQ_FORMAT_NETCDF3)
         return count_one(&f->files, &f->file, path, err);
-    if (kind == SQ_FILE_REGULAR ? sq_zip_is_zip(path) : kind == SQ_FILE_FOLDER && sq_zarr_is_store(path))
+    if (format == SQ_FORMAT_ZIP || (kind == SQ_FILE_FOLDER && sq_zarr_is_store(path)))
         return count_one(&f->stores, &f->store, path, err);
     f->others += kind == SQ_FILE_REGULAR;
     return 0;

@@ -2,6 +2,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cube/file_format.h"
 #include "cube/folder.h"
 #include "cube/grib_dataset.h"
 #include "cube/many.h"
@@ -10,7 +11,6 @@
 #include "engine/hdf5_array.h"
 #include "engine/netcdf3_array.h"
 #include "engine/zarr_array.h"
-#include "format/hdf5/file.h"
 #include "format/zarr/zarr.h"
 #include "squall/many.h"
 #include "sys/file.h"
@@ -78,7 +78,24 @@ bool sq_holds_arrays(const char *path)
     enum sq_file_kind kind;
     if (sq_file_stat(path, &kind, NULL, NULL))
         return false;
-    return kind == SQ_FILE_FOLDER ? sq_zarr_is_store(path) : sq_zip_is_zip(path) || sq_hdf5_is_file(path) || sq_netcdf3_is_file(path);
+    return kind == SQ_FILE_FOLDER ? sq_zarr_is_store(path) : sq_file_format_at(path) != SQ_FORMAT_OTHER;
+}
+
+/* One opening of the file tells its format and serves it. */
+static int open_file(const struct squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
+{
+    struct sq_source *source;
+    SQ_TRY(sq_source_open_file(path, &source, err));
+    const enum sq_file_format format = sq_file_format_of(source);
+    if (format == SQ_FORMAT_HDF5)
+        return sq_hdf5_dataset_open(ctx, source, ret, err);
+    if (format == SQ_FORMAT_NETCDF3)
+        return sq_netcdf3_dataset_open(ctx, source, ret, err);
+    sq_source_close(source);
+    if (format == SQ_FORMAT_ZIP)
+        return sq_zarr_dataset_open(ctx, path, ret, err);
+    int status = sq_grib_dataset_open(ctx, path, &path, 1, ret, err);
+    return status == SQUALL_ENOTFOUND ? no_field(path, err) : status;
 }
 
 int sq_open_path(const struct squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)
@@ -89,14 +106,7 @@ int sq_open_path(const struct squall_context *ctx, const char *path, squall_data
         return no_such_path(path, err);
     if (kind == SQ_FILE_FOLDER)
         return sq_zarr_is_store(path) ? sq_zarr_dataset_open(ctx, path, ret, err) : open_folder(ctx, path, ret, err);
-    if (sq_zip_is_zip(path))
-        return sq_zarr_dataset_open(ctx, path, ret, err);
-    if (sq_hdf5_is_file(path))
-        return sq_hdf5_dataset_open(ctx, path, ret, err);
-    if (sq_netcdf3_is_file(path))
-        return sq_netcdf3_dataset_open(ctx, path, ret, err);
-    int status = sq_grib_dataset_open(ctx, path, &path, 1, ret, err);
-    return status == SQUALL_ENOTFOUND ? no_field(path, err) : status;
+    return open_file(ctx, path, ret, err);
 }
 
 int squall_dataset_open(squall_context *ctx, const char *path, squall_dataset **ret, struct squall_error *err)

@@ -567,19 +567,26 @@ static int tell_storage(struct hdf5_array *h, struct squall_error *err)
 {
     const struct sq_hdf5_space *space = &h->dataset->space;
     SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
-    sq_text_printf(&text, "{\"layout\": \"%s\", \"unlimited\": [", LAYOUTS[h->layout.kind]);
     const char *comma = "";
+    sq_text_add(&text, "{\"layout\": \"");
+    sq_text_add(&text, LAYOUTS[h->layout.kind]);
+    sq_text_add(&text, "\", \"unlimited\": [");
     for (unsigned d = 0; d < space->rank; d++)
         if (space->maximum && space->maximum[d] == SQ_HDF5_NOWHERE) {
-            sq_text_printf(&text, "%s%u", comma, d);
+            sq_text_add(&text, comma);
+            sq_text_add_uint(&text, d);
             comma = ", ";
         }
     sq_text_add(&text, "], \"filters\": [");
     for (size_t i = 0; i < h->pipeline.count; i++) {
         const struct sq_hdf5_filter *f = &h->pipeline.filters[i];
-        sq_text_printf(&text, "%s[%u, [", i ? ", " : "", f->id);
-        for (unsigned k = 0; k < f->value_count; k++)
-            sq_text_printf(&text, "%s%" PRIu32, k ? ", " : "", f->values[k]);
+        sq_text_add(&text, i ? ", [" : "[");
+        sq_text_add_uint(&text, f->id);
+        sq_text_add(&text, ", [");
+        for (unsigned k = 0; k < f->value_count; k++) {
+            sq_text_add(&text, k ? ", " : "");
+            sq_text_add_uint(&text, f->values[k]);
+        }
         sq_text_add(&text, "]]");
     }
     sq_text_add(&text, "]}");
@@ -689,13 +696,11 @@ static int add_group(struct squall_dataset *ds, struct sq_hdf5_tree *tree, const
     return 0;
 }
 
-static int fill_dataset(struct squall_dataset *ds, struct squall_error *err)
+static int fill_dataset(struct squall_dataset *ds, struct sq_source *source, struct squall_error *err)
 {
     struct hdf5_data *data = ds->format_data;
     struct sq_hdf5_tree *tree = &data->tree;
     struct sq_netcdf4 shown;
-    struct sq_source *source;
-    SQ_TRY(sq_source_open_file(ds->path, &source, err));
     SQ_TRY(sq_hdf5_file_open(source, &data->file, err));
     SQ_TRY(sq_hdf5_tree_read(data->file, tree, err));
     SQ_TRY(sq_netcdf4_read(tree, &shown, err));
@@ -710,15 +715,16 @@ static int fill_dataset(struct squall_dataset *ds, struct squall_error *err)
     return 0;
 }
 
-int sq_hdf5_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret, struct squall_error *err)
+int sq_hdf5_dataset_open(const struct squall_context *ctx, struct sq_source *source, struct squall_dataset **ret, struct squall_error *err)
 {
-    struct squall_dataset *ds = sq_dataset_new(ctx, path, "hdf5", err);
+    struct squall_dataset *ds = sq_dataset_new(ctx, sq_source_name(source), "hdf5", err);
     if (!ds || !(ds->format_data = sq_alloc_zero(1, sizeof(struct hdf5_data)))) {
         squall_dataset_close(ds);
+        sq_source_close(source);
         return sq_error_memory(err, sizeof(struct hdf5_data));
     }
     ds->format_data_free = data_free;
-    int status = fill_dataset(ds, err);
+    int status = fill_dataset(ds, source, err);
     if (status)
         squall_dataset_close(ds);
     else

@@ -4,8 +4,8 @@
 
 #include "engine/array.h"
 
-/* *ret: squall_dataset_close. The context must outlive it. */
-int sq_hdf5_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret,
+/* source: taken over, also on failure. *ret: squall_dataset_close. The context must outlive it. */
+int sq_hdf5_dataset_open(const struct squall_context *ctx, struct sq_source *source, struct squall_dataset **ret,
                          struct squall_error *err) SQUALL_CHECK;
 
 #endif

@@ -280,13 +280,12 @@ void sq_netcdf3_dataset_set_records(struct squall_dataset *ds, uint64_t count, u
         set_grid((struct netcdf3_array *)ds->arrays[i]);
 }
 
-int sq_netcdf3_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret, struct squall_error *err)
+int sq_netcdf3_dataset_open(const struct squall_context *ctx, struct sq_source *source, struct squall_dataset **ret,
+                            struct squall_error *err)
 {
-    struct sq_source *source;
     struct sq_netcdf3 *file;
-    SQ_TRY(sq_source_open_file(path, &source, err));
     SQ_TRY(sq_netcdf3_open(source, &file, err));
-    struct squall_dataset *ds = sq_dataset_new(ctx, path, "netcdf3", err);
+    struct squall_dataset *ds = sq_dataset_new(ctx, sq_source_name(source), "netcdf3", err);
     if (!ds) {
         sq_netcdf3_close(file);
         return SQUALL_ENOMEM;

@@ -5,8 +5,8 @@
 #include "engine/array.h"
 #include "format/netcdf3/netcdf3.h"
 
-/* *ret: squall_dataset_close. The context must outlive it. */
-int sq_netcdf3_dataset_open(const struct squall_context *ctx, const char *path, struct squall_dataset **ret,
+/* source: taken over, also on failure. *ret: squall_dataset_close. The context must outlive it. */
+int sq_netcdf3_dataset_open(const struct squall_context *ctx, struct sq_source *source, struct squall_dataset **ret,
                             struct squall_error *err) SQUALL_CHECK;
 
 /* The file behind a dataset, the variable behind an array of it; NULL: of another format. The dataset's. */

@@ -24,9 +24,10 @@ static int open_tree(struct sq_tree *t, const char *path, struct squall_error *e
         return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", path);
     if (kind == SQ_FILE_FOLDER)
         return 0;
-    if (kind != SQ_FILE_REGULAR || !sq_zip_is_zip(path))
+    if (kind == SQ_FILE_REGULAR)
+        SQ_TRY(sq_source_open_file(path, &t->source, err));
+    if (!t->source || !sq_zip_is_zip(t->source))
         return sq_error(err, SQUALL_EUNSUPPORTED, "%s: neither a folder nor a zip file", path);
-    SQ_TRY(sq_source_open_file(path, &t->source, err));
     return sq_zip_open(t->source, &t->zip, err);
 }
 

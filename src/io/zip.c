@@ -71,17 +71,14 @@ static int damaged(const struct sq_source *s, uint64_t at, struct squall_error *
     return sq_error(err, SQUALL_ECORRUPT, "%s: zip directory, byte %llu: %s", sq_source_name(s), (unsigned long long)at, what);
 }
 
-bool sq_zip_is_zip(const char *path)
+bool sq_zip_is_zip(struct sq_source *source)
 {
-    int fd = -1;
     uint8_t bytes[4];
-    if (sq_file_open(path, &fd, NULL, NULL))
+    if (sq_source_read(source, 0, bytes, sizeof bytes, NULL))
         return false;
-    int status = sq_file_read_at(fd, path, 0, bytes, sizeof bytes, NULL);
-    sq_file_close(fd);
     struct sq_cursor c = sq_cursor(bytes, sizeof bytes);
-    uint32_t signature = sq_u32le(&c);
-    return !status && (signature == LOCAL || signature == END); /* the latter: an archive of nothing */
+    const uint32_t signature = sq_u32le(&c);
+    return signature == LOCAL || signature == END; /* the latter: an archive of nothing */
 }
 
 /* ---- the end of the archive --------------------------------------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@ struct sq_zip_place {
 };
 
 /* Does the file begin as zip files do? false also where it cannot be read. */
-bool sq_zip_is_zip(const char *path);
+bool sq_zip_is_zip(struct sq_source *source);
 
 /*
  * Read the directory: memory for as many members as the file really lists. source stays the caller's and must outlive *ret (sq_zip_close).

@@ -3,6 +3,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cube/file_format.h"
 #include "engine/zarr_array.h"
 #include "store/netcdf3.h"
 #include "sys/file.h"
@@ -272,8 +273,10 @@ int squall_store_open(squall_context *ctx, const char *path, const struct squall
     SQ_TRY(sq_file_stat(p.store, &kind, NULL, err));
     if (kind == SQ_FILE_NONE)
         return sq_error(err, SQUALL_ENOTFOUND, "%s: no such file or folder", p.store);
-    if (kind == SQ_FILE_REGULAR && sq_netcdf3_is_file(p.store)) {
-        SQ_TRY(sq_netcdf3_dataset_open(ctx, p.store, &ds, err));
+    if (kind == SQ_FILE_REGULAR && sq_file_format_at(p.store) == SQ_FORMAT_NETCDF3) {
+        struct sq_source *source;
+        SQ_TRY(sq_source_open_file(p.store, &source, err));
+        SQ_TRY(sq_netcdf3_dataset_open(ctx, source, &ds, err));
         sq_source_expect_changes(sq_netcdf3_of_dataset(ds)->source);
     } else if (kind == SQ_FILE_FOLDER && sq_zarr_is_store(p.store)) {
         SQ_TRY(sq_zarr_dataset_open(ctx, p.store, &ds, err));

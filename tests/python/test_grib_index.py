@@ -81,8 +81,12 @@ def expected(h):
     if edition == 2:
         keys["template"] = get(h, "productDefinitionTemplateNumber")
         keys["first"], keys["second"] = surface(h, "First"), surface(h, "Second")
-        for name, key in (("derived", "derivedForecast"), ("percentile", "percentileValue"), ("ensemble", "typeOfEnsembleForecast"),
-                          ("probability", "probabilityType")):
+        for name, key in (
+            ("derived", "derivedForecast"),
+            ("percentile", "percentileValue"),
+            ("ensemble", "typeOfEnsembleForecast"),
+            ("probability", "probabilityType"),
+        ):
             value = get(h, key, int)
             keys[name] = -1 if value is None or not ec.codes_is_defined(h, key) else value
     return keys
@@ -165,11 +169,28 @@ def edition1(pds=(), **keys):
 def test_each_template_is_read_where_its_parts_lie(index, tmp_path, template):
     messages = []
     for n in range(6):
-        h = edition2(productDefinitionTemplateNumber=template, dataDate=20240227 + n % 3, dataTime=1800, forecastTime=3 + n,
-                     typeOfFirstFixedSurface=103, scaleFactorOfFirstFixedSurface=1, scaledValueOfFirstFixedSurface=20 + n,
-                     typeOfSecondFixedSurface=103, scaleFactorOfSecondFixedSurface=0, scaledValueOfSecondFixedSurface=7)
-        parts = dict(perturbationNumber=3 * n, typeOfEnsembleForecast=n % 4, derivedForecast=n, percentileValue=10 * n,
-                     probabilityType=n % 5, lengthOfTimeRange=n + 1, typeOfStatisticalProcessing=n, indicatorOfUnitForTimeRange=1)
+        h = edition2(
+            productDefinitionTemplateNumber=template,
+            dataDate=20240227 + n % 3,
+            dataTime=1800,
+            forecastTime=3 + n,
+            typeOfFirstFixedSurface=103,
+            scaleFactorOfFirstFixedSurface=1,
+            scaledValueOfFirstFixedSurface=20 + n,
+            typeOfSecondFixedSurface=103,
+            scaleFactorOfSecondFixedSurface=0,
+            scaledValueOfSecondFixedSurface=7,
+        )
+        parts = dict(
+            perturbationNumber=3 * n,
+            typeOfEnsembleForecast=n % 4,
+            derivedForecast=n,
+            percentileValue=10 * n,
+            probabilityType=n % 5,
+            lengthOfTimeRange=n + 1,
+            typeOfStatisticalProcessing=n,
+            indicatorOfUnitForTimeRange=1,
+        )
         for key, value in parts.items():
             if ec.codes_is_defined(h, key):
                 ec.codes_set(h, key, value)
@@ -179,30 +200,54 @@ def test_each_template_is_read_where_its_parts_lie(index, tmp_path, template):
 
 @pytest.mark.parametrize("unit", [0, 1, 2, 10, 11, 12, 13])
 def test_each_unit_of_time_gives_seconds(index, tmp_path, unit):
-    messages = [edition2(productDefinitionTemplateNumber=8, indicatorOfUnitOfTimeRange=unit, forecastTime=count,
-                         indicatorOfUnitForTimeRange=other, lengthOfTimeRange=length)
-                for count in (0, 1, 7, 100, -5) for other, length in ((unit, 4), (0, 90))]
+    messages = [
+        edition2(
+            productDefinitionTemplateNumber=8,
+            indicatorOfUnitOfTimeRange=unit,
+            forecastTime=count,
+            indicatorOfUnitForTimeRange=other,
+            lengthOfTimeRange=length,
+        )
+        for count in (0, 1, 7, 100, -5)
+        for other, length in ((unit, 4), (0, 90))
+    ]
     compare(index, tmp_path / "a.grib2", messages)
 
 
 def test_months_and_years_follow_the_calendar(index, tmp_path):
     cases = [(20240131, 3, 1, 29), (20230131, 3, 1, 28), (20240229, 4, 1, 365), (20200101, 5, 1, 3653), (20240115, 3, 13, 397)]
-    write(tmp_path / "a.grib2", [edition2(dataDate=date, indicatorOfUnitOfTimeRange=unit, forecastTime=count)
-                                 for date, unit, count, _ in cases])
+    write(
+        tmp_path / "a.grib2",
+        [edition2(dataDate=date, indicatorOfUnitOfTimeRange=unit, forecastTime=count) for date, unit, count, _ in cases],
+    )
     fields, _ = index(tmp_path / "a.grib2")
     assert [f["end"] for f in fields] == [86400 * days for *_, days in cases]
 
 
 def test_statistics_and_their_kinds(index, tmp_path):
-    messages = [edition2(productDefinitionTemplateNumber=8, typeOfStatisticalProcessing=process, typeOfTimeIncrement=increment,
-                         lengthOfTimeRange=6, forecastTime=6)
-                for process in (*range(12), 100, 101, 255) for increment in (1, 2, 255)]
+    messages = [
+        edition2(
+            productDefinitionTemplateNumber=8,
+            typeOfStatisticalProcessing=process,
+            typeOfTimeIncrement=increment,
+            lengthOfTimeRange=6,
+            forecastTime=6,
+        )
+        for process in (*range(12), 100, 101, 255)
+        for increment in (1, 2, 255)
+    ]
     compare(index, tmp_path / "a.grib2", messages)
 
 
 def test_probabilities_have_their_limits(index, tmp_path):
-    h = edition2(productDefinitionTemplateNumber=5, probabilityType=2, scaleFactorOfLowerLimit=2, scaledValueOfLowerLimit=27315,
-                 scaleFactorOfUpperLimit=-1, scaledValueOfUpperLimit=-30)
+    h = edition2(
+        productDefinitionTemplateNumber=5,
+        probabilityType=2,
+        scaleFactorOfLowerLimit=2,
+        scaledValueOfLowerLimit=27315,
+        scaleFactorOfUpperLimit=-1,
+        scaledValueOfUpperLimit=-30,
+    )
     write(tmp_path / "a.grib2", [h])
     fields, _ = index(tmp_path / "a.grib2")
     assert (fields[0]["lower"], fields[0]["upper"]) == (273.15, -300.0)
@@ -231,8 +276,11 @@ def test_level_types_of_edition_1_in_terms_of_edition_2(index, tmp_path, level_t
 
 
 def test_members_of_edition_1(index, tmp_path):
-    messages = [edition1(localDefinitionNumber=definition, type="pf", stream="enfo", number=n)
-                for definition in (1, 15, 16, 18, 26, 30, 36) for n in (1, 7, 50)]
+    messages = [
+        edition1(localDefinitionNumber=definition, type="pf", stream="enfo", number=n)
+        for definition in (1, 15, 16, 18, 26, 30, 36)
+        for n in (1, 7, 50)
+    ]
     for h in messages:
         if ec.codes_is_defined(h, "numberOfForecastsInEnsemble"):
             ec.codes_set(h, "numberOfForecastsInEnsemble", 51)
@@ -259,7 +307,10 @@ def test_case_subhourly_mixed_units(index, shared, tmp_path):
 def test_case_gfs_tcc_instant_and_mean(index, shared, tmp_path):
     fields, _ = index(case(shared, tmp_path, "gfs_tcc_instant_and_mean"))
     assert [(f["stepType"], f["begin"], f["end"], f["first"]["type"]) for f in fields] == [
-        ("instant", 21600, 21600, 10), ("avg", 0, 21600, 10), ("avg", 0, 21600, 211)]
+        ("instant", 21600, 21600, 10),
+        ("avg", 0, 21600, 10),
+        ("avg", 0, 21600, 211),
+    ]
 
 
 def test_case_layers_same_top(index, shared, tmp_path):
@@ -280,19 +331,33 @@ def test_case_many_hypercubes(index, shared, tmp_path):
 
 
 def test_steps_runs_members_and_packing_share_a_product(index, tmp_path):
-    messages = [edition2(productDefinitionTemplateNumber=11, dataDate=20240101 + run, forecastTime=0, lengthOfTimeRange=hours,
-                         perturbationNumber=member, typeOfStatisticalProcessing=1)
-                for run in range(3) for hours in (2, 4, 5, 7, 12, 36) for member in range(2)]
+    messages = [
+        edition2(
+            productDefinitionTemplateNumber=11,
+            dataDate=20240101 + run,
+            forecastTime=0,
+            lengthOfTimeRange=hours,
+            perturbationNumber=member,
+            typeOfStatisticalProcessing=1,
+        )
+        for run in range(3)
+        for hours in (2, 4, 5, 7, 12, 36)
+        for member in range(2)
+    ]
     fields = compare(index, tmp_path / "a.grib2", messages)
     assert len({f["product"] for f in fields}) == 1
-    messages = [edition1(paramId=167, dataDate=20240101, step=step, decimalPrecision=precision)
-                for step in (0, 12, 300) for precision in (0, 3)]
+    messages = [
+        edition1(paramId=167, dataDate=20240101, step=step, decimalPrecision=precision) for step in (0, 12, 300) for precision in (0, 3)
+    ]
     assert len({f["product"] for f in compare(index, tmp_path / "a.grib1", messages)}) == 1
 
 
 def test_parameters_named_by_the_length_of_their_interval(index, tmp_path):
-    messages = [edition2(productDefinitionTemplateNumber=8, shortName=name, forecastTime=start)
-                for name in ("mx2t6", "mn2t6", "10fg3") for start in (0, 6, 12)]
+    messages = [
+        edition2(productDefinitionTemplateNumber=8, shortName=name, forecastTime=start)
+        for name in ("mx2t6", "mn2t6", "10fg3")
+        for start in (0, 6, 12)
+    ]
     names = [get(h, "shortName") for h in messages]
     fields = compare(index, tmp_path / "a.grib2", messages)
     assert [f["shortName"] for f in fields] == names

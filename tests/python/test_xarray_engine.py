@@ -6,6 +6,8 @@ import io
 import os
 import pathlib
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -519,3 +521,25 @@ def test_a_path_that_is_one_array_is_a_dataset_of_it(tmp_path):
     squall.create_array(tmp_path / "a.zarr", data=np.arange(4), dims=("x",))
     ds = xr.open_dataset(tmp_path / "a.zarr", engine="squall")
     assert list(ds.data_vars) == ["a.zarr"] and ds["a.zarr"].values.tolist() == [0, 1, 2, 3]
+
+
+def test_a_small_file_takes_two_openings_and_few_reads(tmp_path):
+    """One by the look whether it is GRIB, one by all the rest. All headers are one read; so are each array and the index of chunks."""
+    path = tmp_path / "small.nc"
+    axes = {"time": np.arange(2), "y": np.arange(10.0), "x": np.arange(10.0)}
+    xr.Dataset({"t": (tuple(axes), np.zeros((2, 10, 10), "f4"), {"units": "K"})}, axes).to_netcdf(path, encoding={"t": {"zlib": True}})
+    script = """if True:
+        import os, sys, xarray as xr
+        io = os.open("/proc/self/io", os.O_RDONLY)
+        def reads():
+            return int(os.pread(io, 4096, 0).split()[5])
+        def look():
+            with xr.open_dataset(sys.argv[1], engine="squall") as ds:
+                ds.load()
+        look()
+        before = reads()
+        look()
+        print(reads() - before - 1)
+    """
+    out = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True).stdout
+    assert int(out) <= 4 + 1 + 4 + 1, out  # what it is, headers, arrays, index

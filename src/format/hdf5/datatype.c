@@ -436,25 +436,31 @@ static bool is_numpy_text(const struct sq_hdf5_type *t)
     return t->class == SQ_HDF5_OPAQUE && !strcmp(t->tag, tag);
 }
 
+static void add_sized(struct sq_text *out, const char *word, unsigned size)
+{
+    sq_text_add(out, word);
+    sq_text_add_uint(out, size);
+}
+
 /* A type that numpy has a word for: neither compound nor array. */
 static void add_word(const struct sq_hdf5_type *t, struct sq_text *out)
 {
     if (sq_hdf5_type_is_bool(t))
         sq_text_add(out, "|b1");
     else if (t->class == SQ_HDF5_FLOAT)
-        sq_text_printf(out, "<f%u", float_bytes(t));
+        add_sized(out, "<f", float_bytes(t));
     else if (sq_hdf5_type_is_complex(t))
-        sq_text_printf(out, "<c%u", t->size_bytes);
+        add_sized(out, "<c", t->size_bytes);
     else if (t->class == SQ_HDF5_STRING || is_numpy_text(t))
-        sq_text_printf(out, "|S%u", t->size_bytes);
+        add_sized(out, "|S", t->size_bytes);
     else if (sq_hdf5_type_is_time(t))
         sq_text_add(out, t->tag + NUMPY_TAG);
     else if (t->class == SQ_HDF5_OPAQUE)
-        sq_text_printf(out, "|V%u", t->size_bytes);
+        add_sized(out, "|V", t->size_bytes);
     else if (t->class == SQ_HDF5_VLEN || t->class == SQ_HDF5_REFERENCE)
         sq_text_add(out, "O");
     else
-        sq_text_printf(out, "%c%c%u", t->size_bytes == 1 ? '|' : '<', t->is_signed ? 'i' : 'u', integer_bytes(t->size_bytes));
+        add_sized(out, t->size_bytes == 1 ? (t->is_signed ? "|i" : "|u") : t->is_signed ? "<i" : "<u", integer_bytes(t->size_bytes));
 }
 
 /* How elements whose size varies are spelled. */
@@ -541,11 +547,12 @@ void sq_hdf5_type_describe(const struct sq_hdf5_type *t, struct sq_text *out)
     const char *const sign = t->is_signed ? "" : "u";
     switch (t->class) {
     case SQ_HDF5_INTEGER:
-        sq_text_printf(out, "%sint%u", sign, 8 * t->size_bytes);
+        add_sized(out, t->is_signed ? "int" : "uint", 8 * t->size_bytes);
         break;
     case SQ_HDF5_FLOAT:
-        sq_text_printf(out, sq_hdf5_type_is_ieee(t) ? "float%u" : "float%u(%u+%u)", 8 * t->size_bytes, t->layout.exponent_bits,
-                       t->layout.mantissa_bits);
+        add_sized(out, "float", 8 * t->size_bytes);
+        if (!sq_hdf5_type_is_ieee(t))
+            sq_text_printf(out, "(%u+%u)", t->layout.exponent_bits, t->layout.mantissa_bits);
         break;
     case SQ_HDF5_TIME:
         sq_text_printf(out, "time%u", 8 * t->size_bytes);

@@ -229,15 +229,10 @@ static bool find_signature(struct sq_source *source, uint64_t *ret_base)
     return false;
 }
 
-bool sq_hdf5_is_file(const char *path)
+bool sq_hdf5_is_file(struct sq_source *source)
 {
-    struct sq_source *source;
     uint64_t base;
-    if (sq_source_open_file(path, &source, NULL))
-        return false;
-    const bool found = find_signature(source, &base);
-    sq_source_close(source);
-    return found;
+    return find_signature(source, &base);
 }
 
 static int take_sizes(struct sq_hdf5_file *f, struct sq_cursor *c, struct squall_error *err)

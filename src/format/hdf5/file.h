@@ -39,7 +39,7 @@ struct sq_hdf5_shared_index {
 };
 
 /* Does an HDF5 superblock lie at byte 0, 512, 1024, 2048, …? */
-bool sq_hdf5_is_file(const char *path);
+bool sq_hdf5_is_file(struct sq_source *source);
 /* source: taken over, also on failure. *ret: sq_hdf5_file_close. Errors: SQUALL_ECORRUPT, SQUALL_EUNSUPPORTED (parts of a file in several files). */
 int sq_hdf5_file_open(struct sq_source *source, struct sq_hdf5_file **ret, struct squall_error *err) SQUALL_CHECK;
 void sq_hdf5_file_close(struct sq_hdf5_file *file); /* NULL is accepted */

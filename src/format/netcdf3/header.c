@@ -338,13 +338,9 @@ void sq_netcdf3_close(struct sq_netcdf3 *f)
     sq_free(f);
 }
 
-bool sq_netcdf3_is_file(const char *path)
+bool sq_netcdf3_is_file(struct sq_source *source)
 {
-    int fd = -1;
-    uint8_t bytes[4] = {0};
-    if (sq_file_open(path, &fd, NULL, NULL))
-        return false;
-    int status = sq_file_read_at(fd, path, 0, bytes, sizeof bytes, NULL);
-    sq_file_close(fd);
-    return !status && memcmp(bytes, "CDF", 3) == 0 && (bytes[3] == 1 || bytes[3] == 2 || bytes[3] == 5);
+    uint8_t bytes[4];
+    return !sq_source_read(source, 0, bytes, sizeof bytes, NULL) && memcmp(bytes, "CDF", 3) == 0 &&
+           (bytes[3] == 1 || bytes[3] == 2 || bytes[3] == 5);
 }

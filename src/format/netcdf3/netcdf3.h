@@ -88,7 +88,7 @@ struct sq_netcdf3 {
 };
 
 /* Does the file begin as one? */
-bool sq_netcdf3_is_file(const char *path);
+bool sq_netcdf3_is_file(struct sq_source *source);
 /*
  * Read the header. Errors: SQUALL_ECORRUPT "FILE: byte N: …" where it makes no sense, or ends too early. A variable whose place makes no
  * sense has `unsupported` set, and a problem line. The source is taken over, also on failure. *ret: sq_netcdf3_close.

@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 
 from squall import _squall
-from squall._cfgrib_fields import COORDINATES, FIRST_KEYS, TIME_DIMS, VALID, VARIABLE_KEYS, Coordinate, Fields
+from squall._cfgrib_fields import COORDINATE_KEYS, COORDINATES, FIRST_KEYS, TIME_DIMS, VALID, VARIABLE_KEYS, Coordinate, Fields
 from squall._errors import Error, InvalidError, Status, UnsupportedError
 
 _DATASET_KEYS = ("edition", "centre", "centreDescription", "subCentre")
@@ -80,6 +80,15 @@ class Settings:
             raise UnsupportedError(f"time_dims={unknown[0]!r}: possible are {', '.join(TIME_DIMS)}", Status.EUNSUPPORTED)
         if "geography" not in self.encode_cf:
             raise UnsupportedError("encode_cf without 'geography': fields are always on their grids", Status.EUNSUPPORTED)
+
+    def check_keys(self, fields):
+        """Keys of ecCodes that squall does not know."""
+        asked = {"read_keys": (self.read_keys, fields.keys() - COORDINATE_KEYS), "extra_coords": (self.extra_coords, fields.keys())}
+        for keyword, (keys, known) in asked.items():
+            unknown = [key for key in keys if key not in known]
+            if unknown:
+                reason = f"{keyword}: squall does not know the key {unknown[0]!r}; it knows {', '.join(sorted(known))}"
+                raise UnsupportedError(reason, Status.EUNSUPPORTED, fields.paths[0])
 
     @property
     def text(self):
@@ -153,6 +162,21 @@ def _axes(fields, group, settings):
     return found
 
 
+def _moments(fields, rows):
+    """The same number for fields of one time and step."""
+    r = fields.rows[rows]
+    return np.unique(np.stack([r["time"], r["end"]], axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _kept(places, moments):
+    """Which of the fields in each place counts in cfgrib: of one time and step the first; of several, where time_dims= has told that they
+    make no difference, the first of those that come last."""
+    firsts = np.sort(np.unique(np.stack([places, moments], axis=1), axis=0, return_index=True)[1])
+    found = np.empty(places.max() + 1, firsts.dtype)
+    found[places[firsts]] = firsts  # the last one is assigned
+    return found
+
+
 def _split(fields, groups, settings):
     """Groups of which no two fields claim one place, and their axes."""
     waiting = list(groups)
@@ -161,14 +185,17 @@ def _split(fields, groups, settings):
         axes = _axes(fields, group, settings)
         lengths = [coordinate.data.size for coordinate, _ in axes.values()]
         places = np.ravel_multi_index([index for _, index in axes.values()], lengths)
-        _, firsts, of_row = np.unique(places, return_index=True, return_inverse=True)
-        if len(firsts) == len(places):
+        taken, of_row = np.unique(places, return_inverse=True)
+        if len(taken) == len(places):
             yield group, axes
             continue
+        moments = _moments(fields, group.rows)
+        firsts = _kept(of_row, moments)
         later = np.setdiff1d(np.arange(len(places)), firsts)
         claimed = firsts[of_row[later]]
+        together = moments[claimed] == moments[later]
         for apart in (fields.column("kind", group.rows), fields.rows[group.rows]["begin"]):
-            if (apart[claimed] != apart[later]).any():
+            if (together & (apart[claimed] != apart[later])).any():
                 values = dict.fromkeys(apart.tolist())
                 waiting[:0] = [_Group(group.rows[apart == value], group.keys, group.again) for value in values]
                 break
@@ -177,7 +204,8 @@ def _split(fields, groups, settings):
             yield kept, _axes(fields, kept, settings)
             like, alike = fields.compared(group.rows[claimed], group.rows[later])
             if not alike.all():
-                waiting.insert(0, _Group(group.rows[later[~alike]], group.keys, bool((like & ~alike).any())))
+                again = bool((like & ~alike & together).any())
+                waiting.insert(0, _Group(group.rows[later[~alike]], group.keys, again))
 
 
 def _attributes(fields, group, settings):
@@ -187,7 +215,11 @@ def _attributes(fields, group, settings):
     found |= {f"GRIB_{key}": value for key, value in grid.items()}
     if "GRIB_gridDefinitionDescription" in found:
         found["GRIB_gridDefinitionDescription"] = _title(found["GRIB_gridDefinitionDescription"], product.get("tablesVersion"))
-    found |= {f"GRIB_{key}": product[key] for key in (*FIRST_KEYS, *settings.read_keys) if key in product}
+    found |= {f"GRIB_{key}": product[key] for key in FIRST_KEYS if key in product}
+    for key in settings.read_keys:
+        value = fields.column(key, group.rows[:1]).tolist()[0]
+        if value is not None:
+            found[f"GRIB_{key}"] = int(value) if key in ("level", "bottomLevel") and float(value).is_integer() else value
     found["GRIB_missingValue"] = float(np.finfo(np.float32).max)
     found["long_name"], found["units"] = f"original GRIB paramId: {product['paramId']}", "1"
     if "parameter" in settings.encode_cf:
@@ -342,6 +374,7 @@ class Opened:
         if errors not in ("ignore", "warn", "raise"):
             raise ValueError(f"errors={errors!r}: possible are 'ignore', 'warn' and 'raise'")
         fields = Fields(names)
+        settings.check_keys(fields)
         self.settings, self.names = settings, names
         rows = fields.selected(settings.filter_by_keys)
         self.cubes = hypercubes(fields, rows, settings)
@@ -363,7 +396,8 @@ class Opened:
             warnings.warn(f"{self.names[0]}: {text}: {', '.join(again)}", stacklevel=6)
 
     def _attributes(self, products):
-        found = {f"GRIB_{key}": products[0][key] for key in _DATASET_KEYS if all(p[key] == products[0][key] for p in products)}
+        keys = [key for key in _DATASET_KEYS if key not in self.settings.ignore_keys]
+        found = {f"GRIB_{key}": products[0][key] for key in keys if all(p[key] == products[0][key] for p in products)}
         found["Conventions"] = "CF-1.7"
         if "GRIB_centreDescription" in found:
             found["institution"] = found["GRIB_centreDescription"]

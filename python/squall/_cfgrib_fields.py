@@ -17,6 +17,17 @@ _ROW = np.dtype([("product", "u4"), ("grid", "u4"), ("file", "u4"), ("number", "
 VARIABLE_KEYS = ("paramId", "dataType", "stepType", "typeOfLevel", "gridType", "numberOfPoints", "uvRelativeToGrid")
 FIRST_KEYS = ("shortName", "units", "name", "cfName", "cfVarName", "totalNumber", "numberOfDirections", "numberOfFrequencies", "NV")
 TIME_DIMS = ("time", "step", "valid_time")
+COORDINATE_KEYS = {*TIME_DIMS, "endStep", "stepUnits", "md5GridSection"}  # not what the header says, word for word
+_COMPUTED_KEYS = COORDINATE_KEYS | {"dataDate", "dataTime", "number", "level"}
+_ALIASES = {"Nx": "Ni", "Ny": "Nj", "Ni": "Nx", "Nj": "Ny"}
+# those that not every field has
+_OTHER_KEYS = (
+    "bottomLevel directionNumber frequencyNumber tablesVersion DxInMetres DyInMetres LaDInDegrees Latin1InDegrees Latin2InDegrees"
+    " LoVInDegrees N Ni Nj Nx Ny angleOfRotationInDegrees gridDefinitionDescription iDirectionIncrementInDegrees iScansNegatively"
+    " jDirectionIncrementInDegrees jPointsAreConsecutive jScansPositively latitudeOfFirstGridPointInDegrees"
+    " latitudeOfLastGridPointInDegrees latitudeOfSouthernPoleInDegrees longitudeOfFirstGridPointInDegrees"
+    " longitudeOfLastGridPointInDegrees longitudeOfSouthernPoleInDegrees numberOfGridInReference numberOfGridUsed pl uuidOfHGrid"
+).split()
 _DOWN = {"positive": "down"}
 _PRESSURE = _DOWN | {"standard_name": "air_pressure", "long_name": "pressure"}
 _SOIL = _DOWN | {"units": "m", "long_name": "soil depth", "standard_name": "depth"}
@@ -95,10 +106,14 @@ class Fields:
         if key == "number":
             common = self._of_products("number", r["product"])
             return np.array([n if n >= 0 else c for n, c in zip(r["number"].tolist(), common, strict=True)])
-        if any(key in grid for grid in self.grids):
-            return _array([self.grids[g].get(key) for g in r["grid"].tolist()])
+        if any(key in grid or _ALIASES.get(key) in grid for grid in self.grids):
+            return _array([self.grids[g].get(key, self.grids[g].get(_ALIASES.get(key))) for g in r["grid"].tolist()])
         default = 0.0 if key == "level" else None
-        values = _array(self._of_products(key, r["product"], default))
+        values = self._of_products(key, r["product"], default)
+        if key == "bottomLevel":
+            levels = self._of_products("level", r["product"], 0.0)
+            values = [level if value is None else value for value, level in zip(values, levels, strict=True)]
+        values = _array(values)
         return values.astype(kind) if kind and values.dtype != object else values
 
     def _of_products(self, key, products, default=None):
@@ -107,10 +122,13 @@ class Fields:
         values = self._values[key]
         return [values[p] for p in products.tolist()]
 
+    def keys(self):
+        """Those that column takes."""
+        own = {"kind", "institution"}  # squall's, not ecCodes'
+        return _COMPUTED_KEYS.union(VARIABLE_KEYS, FIRST_KEYS, _OTHER_KEYS, *self.grids, *self.products) - own
+
     def knows(self, key):
-        key = key.partition(":")[0]
-        computed = {*TIME_DIMS, "endStep", "dataDate", "dataTime", "stepUnits", "number", "md5GridSection", "level"}
-        return key in computed or any(key in row for row in (*self.grids, *self.products)) or key in VARIABLE_KEYS + FIRST_KEYS
+        return key.partition(":")[0] in self.keys()
 
     def selected(self, filter_by_keys):
         """Rows of the fields that have one of the values for each key."""

@@ -10,7 +10,8 @@ from xarray import Variable
 from squall._store_xarray import CFDatetimeCoder, decode_cf_variable, encode_variable
 
 _STEPS = ("days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds")
-_CANNOT = (ValueError, OverflowError, KeyError)  # xarray's encoder; the last where cftime does not count in nanoseconds
+# xarray's encoder; KeyError where cftime does not count in nanoseconds, TypeError where numbers do not fit the packing
+_CANNOT = (ValueError, OverflowError, KeyError, TypeError)
 _KINDS = {"M": "moments", "m": "durations"}
 
 
@@ -97,7 +98,7 @@ def _is_told(name, given, numbers, attrs):
         return False  # xarray reads these as float64
     try:
         found = _as_read(name, given, numbers, attrs)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, TypeError):  # the last of cftime, of what is missing
         return False
     for values in found:
         wanted = given
@@ -126,9 +127,16 @@ class _Exact:
             warnings.simplefilter("ignore")  # of other units
             return encode_variable(Variable(self.dims, values, self.own_attrs, encoding), self.name, self.version)
 
+    def check_kind(self, values):
+        if not self.is_there:
+            return
+        if values.dtype.kind == "O" and _calendar(values) is None:
+            kind = type(values.flat[0]).__name__
+            raise ValueError(f"variable {self.name!r}: the store counts in {self.attrs['units']!r}, and the new values are of type {kind}")
+        _check_kind(self.name, "M" if values.dtype.kind == "O" else values.dtype.kind, _calendar(values), self.attrs)
+
     def check(self, values, encoded):
-        if self.is_there:
-            _check_kind(self.name, "M" if values.dtype.kind == "O" else values.dtype.kind, _calendar(values), self.attrs)
+        self.check_kind(values)
         with np.errstate(invalid="ignore"):
             numbers = np.asarray(encoded.values).astype(self.dtype)
         if not _is_told(self.name, values, numbers, self.attrs):
@@ -138,6 +146,7 @@ class _Exact:
     def __call__(self, block):
         if not block.size:
             return np.empty(block.shape, self.dtype)
+        self.check_kind(block)
         try:
             encoded = self.numbers(block, dict(self.encoding))
         except _CANNOT as e:
@@ -190,8 +199,8 @@ def check(store, name, given):
 
 def exact(store, name, given, encoded):
     """What xarray made of a variable, if readers get the same times from what is stored."""
-    is_moments = _counts(encoded.attrs) == "M" and "units" not in given.attrs
-    if given.dtype.kind not in "mM" and not (given.dtype.kind == "O" and is_moments):
+    is_counted = _counts(encoded.attrs) and "units" not in given.attrs
+    if given.dtype.kind not in "mM" and not (given.dtype.kind == "O" and is_counted):
         return encoded
     is_there = store._mode != "w" and name in store.members
     attrs, dtype = (_counting(store, name), store.members[name].dtype) if is_there else (encoded.attrs, encoded.dtype)

@@ -150,6 +150,7 @@ CENTRES = {
     **{"enmi": 88, "lfpw": 85, "lowm": 224, "rjtd": 34, "sbsj": 46, "egrr": 74},
 }
 STATUS = {"tigge": 4, "s2s": 6, "uerra": 8, "destine": 12, "lcgcr": 14, "wpmip": 16}
+OWN_LOCAL_SECTIONS = range(10, 14)  # statuses of CARRA, CERRA and Destination Earth
 CLASSES = {"era": 23, "era6": 40, "nextgems": 53, "cerise": 50, "hydro": 42, "hydro_legacy": 35}
 
 
@@ -383,7 +384,9 @@ class Maker:
         if folder in STATUS:
             self.set(handle, "productionStatusOfProcessedData", STATUS[folder] + rng.randrange(2))
         elif rng.random() < 0.05:
-            self.set(handle, "productionStatusOfProcessedData", rng.randrange(18))
+            status = rng.randrange(18)
+            if not (is_local and status in OWN_LOCAL_SECTIONS):  # ecCodes takes this one, made for another status, for theirs
+                self.set(handle, "productionStatusOfProcessedData", status)
         if is_local:
             self.set(handle, "marsClass", CLASSES.get(folder) or rng.choice([19, 36, 51, 23, 50, 1]))
         self.disturb(handle, rng)

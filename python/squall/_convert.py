@@ -9,6 +9,7 @@ from squall import _squall
 from squall._convert_options import in_python, in_words
 from squall._errors import Error, Status
 from squall._many import _names
+from squall._paths import path_text
 from squall._progress import Progress, listener
 from squall._report import Report, printable
 from squall._settings import _bytes, _threads
@@ -55,6 +56,10 @@ def _in_python(error):
     if error.args and isinstance(error.args[0], str):
         error.args = (in_python(error.args[0]), *error.args[1:])
     return error
+
+
+def _as_bytes(path):
+    return os.fsencode(path_text(path))
 
 
 def _sources(sources):
@@ -152,10 +157,10 @@ def convert(
         if client is not None and not dry_run:
             from squall._convert_dask import convert_on
 
-            (document, text, obstacle), seconds = convert_on(client, _sources(sources), os.fsencode(dest), call, shown)
+            (document, text, obstacle), seconds = convert_on(client, _sources(sources), _as_bytes(dest), call, shown)
         else:
             (document, text, obstacle), seconds = _carry_out(
-                "convert", _sources(sources), os.fsencode(dest), dry_run=bool(dry_run), shown=shown, **call
+                "convert", _sources(sources), _as_bytes(dest), dry_run=bool(dry_run), shown=shown, **call
             )
     except (Error, MemoryError) as e:
         raise _in_python(e) from None
@@ -188,7 +193,7 @@ def status(dest):
     squall.create_many has begun (a file, or a folder of them) the regions that nobody has written; .exit_code is then 3. Raises ValueError
     where dest has no records of squall's.
     """
-    (document, text, unfinished), seconds = _carry_out("status", os.fsencode(dest), shown=listener(False, "runs"))
+    (document, text, unfinished), seconds = _carry_out("status", _as_bytes(dest), shown=listener(False, "runs"))
     return Report(document, text, 3 if unfinished else 0, seconds, "squall.create_many has not finished them" if unfinished else None)
 
 
@@ -201,7 +206,7 @@ def verify(dest, *, progress=True, threads=None, memory=None):
     progress, threads and memory are as in squall.convert.
     """
     limits = _threads(threads) or 0, _bytes(memory) if memory is not None else 0
-    (document, text, bad, unchecked), seconds = _carry_out("verify", os.fsencode(dest), *limits, shown=listener(progress, "chunks"))
+    (document, text, bad, unchecked), seconds = _carry_out("verify", _as_bytes(dest), *limits, shown=listener(progress, "chunks"))
     if bad or not unchecked:
         return Report(document, text, 5 if bad else 0, seconds)
     return Report(document, text, 3, seconds, "some arrays could not be checked")

@@ -10,6 +10,7 @@ import numpy as np
 from squall import _squall, _values
 from squall._array import Array
 from squall._attributes import as_json
+from squall._paths import path_text
 
 DURABILITY = {"none": 0, "data": 1, "full": 2}
 
@@ -67,7 +68,7 @@ def create_group(path, name="", *, attributes=None, zarr_format=None, consolidat
     """
     from squall._group import open
 
-    path = os.path.abspath(os.fsdecode(path))
+    path = os.path.abspath(path_text(path))
     _squall.create_group(path, name, zarr_format or 0, _attributes(attributes), consolidated, overwrite, durability_number(durability))
     root = open(path, mode="r+", durability=durability)
     return root[name] if name else root
@@ -83,7 +84,7 @@ def consolidate_metadata(path, name=""):
     """
     from squall._group import open
 
-    path = os.path.abspath(os.fsdecode(path))
+    path = os.path.abspath(path_text(path))
     _squall.consolidate(path, name)
     return open(os.path.join(path, name))
 
@@ -167,7 +168,7 @@ def create_array(
             raise ValueError(f'chunks={chunks!r}: lengths, None or "auto"')
         itemsize = np.dtype(text).itemsize if text[0] in "<>|" else 8
         chunks = _values.chunks_for(shape, itemsize) if shards is None and shape else None
-    path = os.path.abspath(os.fsdecode(path))
+    path = os.path.abspath(path_text(path))
     is_v2 = zarr_format == 2 or (zarr_format is None and os.path.exists(os.path.join(path, ".zgroup")))
     _squall.create_array(
         path,

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from squall import _group, _squall, _values
+from squall._paths import path_text
 
 FORMATS = ("NETCDF3_64BIT_DATA", "NETCDF4")
 
@@ -146,9 +147,9 @@ def _lengths(variables):
 
 def _files(paths, dim, length):
     if isinstance(paths, Mapping):
-        parts = [(os.path.abspath(os.fsdecode(p)), operator.index(n)) for p, n in paths.items()]
+        parts = [(os.path.abspath(path_text(p)), operator.index(n)) for p, n in paths.items()]
     else:
-        names = [os.path.abspath(os.fsdecode(p)) for p in paths]
+        names = [os.path.abspath(path_text(p)) for p in paths]
         if not names or length % len(names):
             raise ValueError(
                 f"{length} of {dim} do not fall into {len(names)} files of one length: paths={{path: length, …}} says how many each has"

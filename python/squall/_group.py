@@ -11,6 +11,7 @@ from squall._array import Array, file_identity
 from squall._attributes import Attributes
 from squall._create import create_array, create_group, durability_number
 from squall._errors import Error, InvalidError, NotFoundError, ReadOnlyError, Status, refuse_header
+from squall._paths import path_text
 from squall._text import group_text
 
 
@@ -188,13 +189,6 @@ def source_of(dataset):
     return os.path.abspath(dataset.path), file_identity(dataset), dataset.options
 
 
-def _path_text(path):
-    text = os.fsdecode(path)
-    if not text:
-        raise FileNotFoundError("the path is empty")
-    return text
-
-
 def _split_at_file(path):
     """("x.nc", "obs/t2m") of "x.nc/obs/t2m" where x.nc is a file; else the path and ""."""
     head, name = os.path.split(path)
@@ -227,7 +221,7 @@ def open(path, mode="r", *, durability="none", write_empty_chunks=False, aligned
     Returns a Group, or an Array where the path is one array. Raises FileNotFoundError, PermissionError, squall.Error (damaged,
     or in a format that squall does not know).
     """
-    text = _path_text(path)
+    text = path_text(path)
     if mode == "r" and glob.has_magic(text) and not os.path.exists(text):
         from squall._many import open_many
 

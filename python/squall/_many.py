@@ -9,6 +9,7 @@ import zlib
 
 from squall import _squall
 from squall._group import Group, _Tree
+from squall._paths import path_text
 
 _ORDERS = {"coordinates": 0, "given": 1}
 _DRIFTS = {"error": 0, "warn": 1, "first": 2}
@@ -16,14 +17,14 @@ _DRIFTS = {"error": 0, "warn": 1, "first": 2}
 
 def _names(paths):
     if isinstance(paths, (str, bytes, os.PathLike)):
-        text = os.fsdecode(paths)
+        text = path_text(paths)
         if not glob.has_magic(text) or os.path.exists(text):
             return (text,)
         found = tuple(sorted(glob.glob(text, recursive=True)))
         if not found:
             raise FileNotFoundError(f"{text}: no file has such a name")
         return found
-    found = tuple(os.fsdecode(path) for path in paths)
+    found = tuple(map(path_text, paths))
     if not found:
         raise ValueError("paths is empty: no file to open")
     return found

@@ -1,12 +1,45 @@
 """What squall.store refuses, since values would be lost or mean something else."""
 
 import itertools
+import os
 
 import numpy as np
 import pandas as pd
 
 from squall._store_times import decoded
 from squall._store_xarray import CFDatetimeCoder, extract_zarr_variable_encoding
+
+
+def _lazy_arrays(variable):
+    """What xarray reads a variable from, where it is not in memory: of dask's graph the parts that hold such an array."""
+    data = variable._data
+    graph = data.__dask_graph__() if variable.chunks is not None else None
+    layers = getattr(graph, "layers", {}).values()
+    found = [data] if graph is None else [part for layer in layers if len(layer) == 1 for part in layer.values()]
+    for part in found:
+        while hasattr(part, "array"):  # xarray's wrappers
+            part = part.array
+        yield part
+
+
+def _paths_of(part):
+    """Of an array of squall's engine, or of xarray's own for Zarr."""
+    source = getattr(getattr(part, "_array", None), "_dataset", None)
+    if source is not None:
+        return list(map(os.fsdecode, source.many[0])) if source.many else [source.path]
+    root = getattr(getattr(getattr(part, "_array", None), "store", None), "root", None)
+    return [] if root is None else [os.fspath(root)]
+
+
+def check_sources(ds, path):
+    """A store that is begun anew is not what its values are yet to be read from."""
+    place = os.path.realpath(path)
+    for name, variable in ds.variables.items():
+        for source in itertools.chain.from_iterable(map(_paths_of, _lazy_arrays(variable))):
+            if os.path.commonpath([place, os.path.realpath(source)]) == place:
+                raise ValueError(
+                    f"variable {name!r} is read from {source}, which mode='w' removes first: load it, ds.load(), or store it elsewhere"
+                )
 
 
 def _grid_borders(chunk, begin, end):

@@ -17,7 +17,7 @@ from xarray import DataArray, Dataset, DataTree
 
 from squall import _squall, _store_times
 from squall._array import Array
-from squall._store_checks import check_alignment, check_coordinates, outer_chunks
+from squall._store_checks import check_alignment, check_coordinates, check_sources, outer_chunks
 from squall._store_xarray import (
     DATAARRAY_NAME,
     DATAARRAY_VARIABLE,
@@ -257,6 +257,9 @@ def write(
         ds = _as_dataset(ds)
         validate_dataset_names(ds)
     mode = choose_default_mode(mode=mode, append_dim=append_dim, region=region)
+    if mode == "w":
+        for node in ds.subtree if isinstance(ds, DataTree) else [ds]:
+            check_sources(node, path if group is None else os.path.join(path, group))
     root = _Store.open_group(
         store=path,
         mode=mode,

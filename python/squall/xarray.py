@@ -31,6 +31,7 @@ from squall._errors import InvalidError, Status, UnsupportedError
 from squall._group import Group, _Tree, reopen_array
 from squall._group import open as open_path
 from squall._many import open_many
+from squall._paths import path_text
 
 # keywords of the netcdf4, h5netcdf and zarr engines that mean nothing here: there are no locks, no handles to be kept, no other libraries
 _IGNORED = {
@@ -319,11 +320,11 @@ def _is_text(source):
 def _paths_or_content(source):
     """A path or pattern, or a list of paths, as texts; or bytes: of a file object what is in it."""
     if _is_text(source):
-        return os.path.expanduser(os.fsdecode(source))
+        return path_text(source)
     if isinstance(source, (list, tuple)):
         if not all(map(_is_text, source)):
             raise TypeError("a list for engine='squall' is one of paths")
-        return [os.path.expanduser(os.fsdecode(path)) for path in source]
+        return [path_text(path) for path in source]
     if isinstance(source, (bytes, bytearray, memoryview)):
         return source
     if not (hasattr(source, "read") and hasattr(source, "seek")):
@@ -341,10 +342,6 @@ def _group_of(source, concat_dim, order, drift):
     if isinstance(source, list):
         return open_many(source, concat_dim, order=order, drift=drift), None, source[0] if source else ""
     if isinstance(source, str):
-        if "://" in source:
-            raise UnsupportedError(
-                f"{source}: squall reads files that this machine sees; not yet by {source.partition('://')[0]}", path=source
-            )
         path = os.path.abspath(source)
         if glob.has_magic(source) and not os.path.exists(source):
             return open_many(source, concat_dim, order=order, drift=drift), None, path

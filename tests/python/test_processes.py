@@ -94,8 +94,7 @@ class Readers:
     [
         ("fork", 4),
         ("spawn", 1),
-        pytest.param("fork", 100, marks=pytest.mark.long),
-        *(pytest.param(method, 20, marks=pytest.mark.long) for method in ("spawn", "forkserver")),  # whose children begin anew each time
+        *(pytest.param(method, 100, marks=pytest.mark.long) for method in ("fork", "spawn", "forkserver")),
     ],
 )
 def test_pools_of_processes_read_what_was_opened_before(folder, values, method, rounds):
@@ -131,7 +130,7 @@ def test_children_of_children_read(folder, values, rounds):
             assert fork_and_read(sample, i % 40, 3)
 
 
-@pytest.mark.parametrize(("method", "rounds"), [("fork", 100), ("spawn", 5)])
+@pytest.mark.parametrize(("method", "rounds"), [("fork", 100), ("spawn", 100)])
 @pytest.mark.long
 def test_workers_of_pytorchs_dataloader_read(folder, values, method, rounds):
     torch = pytest.importorskip("torch", reason="torch is in tests/requirements-long.txt, which only ./run test-long installs")

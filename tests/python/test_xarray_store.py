@@ -612,3 +612,58 @@ def test_fill_values_of_both_kinds_are_kept(both):  # xarray 5475
     path = both(ds, encoding={"v": {"_FillValue": -1.0, "fill_value": 5.0}}, zarr_format=3)
     assert zarr.open_array(path / "v").fill_value == 5
     assert zarr.open_array(path / "v")[:].tolist() == [1, -1, 3]
+
+
+@pytest.mark.parametrize("engine", ["squall", "zarr"])
+@pytest.mark.parametrize("how", ["lazy", "chunks", "computed", "many"])
+def test_a_store_that_values_are_yet_to_be_read_from_is_not_begun_anew(tmp_path, engine, how):
+    store, elsewhere = tmp_path / "a.zarr", tmp_path / "b.zarr"
+    given = xr.Dataset({"t": (("time", "x"), np.arange(12.0).reshape(3, 4))}, {"time": [0, 1, 2]})
+    squall.store(given, store)
+    squall.store(given.assign_coords(time=[3, 4, 5]), elsewhere)
+    chunks = {} if how in ("chunks", "computed") else None
+    if how == "many":
+        ds = xr.open_dataset([store, elsewhere], engine="squall")
+    else:
+        ds = xr.open_dataset(store, engine=engine, chunks=chunks)
+    if how == "computed":
+        ds = ds * 2
+    link = tmp_path / "link.zarr"
+    link.symlink_to(store)
+    for dest in (store, link):
+        with pytest.raises(ValueError, match="variable 't' is read from .*, which mode='w' removes first: load it"):
+            squall.store(ds, dest, mode="w")
+    assert xr.open_dataset(store, engine="squall").identical(given)
+    loaded = ds.load()
+    squall.store(loaded, store, mode="w")
+    np.testing.assert_array_equal(xr.open_dataset(store, engine="squall")["t"], loaded["t"])
+
+
+def test_paths_are_taken_alike_everywhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    given = xr.Dataset({"t": (("x",), np.arange(4.0))})
+    squall.store(given, "~/a.zarr")
+    given.to_netcdf(tmp_path / "b.nc")
+    assert squall.open("~/a.zarr")["t"][1] == 1 and squall.open("~/*.nc")["t"][1] == 1
+    assert squall.open_many(["~/b.nc"])["t"][2] == 2
+    assert xr.open_dataset("~/a.zarr", engine="squall").identical(given)
+    squall.convert("~/b.nc", "~/c.zarr", append_dim="x", progress=False)
+    assert squall.verify("~/c.zarr", progress=False).ok and squall.status("~/c.zarr").ok
+    squall.create_group("~/d.zarr")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.zarr", "b.nc", "c.zarr", "d.zarr"}
+    address = "s3://bucket/x.zarr"
+    for call in (
+        squall.open,
+        squall.status,
+        squall.create_group,
+        lambda path: squall.open_many(["~/b.nc", path]),
+        lambda path: xr.open_dataset(path, engine="squall"),
+        lambda path: xr.open_dataset([path], engine="squall"),
+        lambda path: squall.convert(path, "~/e.zarr"),
+        lambda path: squall.convert("~/b.nc", path),
+    ):
+        with pytest.raises(NotImplementedError, match=f"{address}: squall reads and writes files that this machine sees; not yet by s3"):
+            call(address)
+    for call in (squall.open, squall.status, lambda path: xr.open_dataset(path, engine="squall")):
+        with pytest.raises(FileNotFoundError, match="the path is empty"):
+            call("")

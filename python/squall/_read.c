@@ -4,6 +4,7 @@
  */
 #include "_squall.h"
 /* below the public interface: */
+#include "base/error_internal.h"
 #include "engine/context.h"
 #include "sys/pool.h"
 #include <stdlib.h>
@@ -211,10 +212,15 @@ PyObject *sq_py_shape(const struct sq_py_box *box)
 /* A numpy array for the box's result, uninitialised. */
 static PyObject *result_for(struct sq_py_array *a, const struct sq_py_box *box)
 {
+    const Py_ssize_t count = element_count(box);
+    if (a->info.unsupported && count != 0) { /* its elements' size is not that of its type in numpy */
+        struct squall_error err = SQUALL_ERROR_INIT;
+        (void)sq_error(&err, SQUALL_EUNSUPPORTED, "array %s cannot be read: %s", a->info.name, a->info.unsupported);
+        return sq_py_raise(&err, a->owner->path);
+    }
     PyObject *dtype = sq_py_array_dtype(a), *shape = dtype ? sq_py_shape(box) : NULL;
     if (!shape)
         return NULL;
-    const Py_ssize_t count = element_count(box);
     if (count < 0) {
         Py_DECREF(shape);
         PyErr_SetString(PyExc_MemoryError, "the selection does not fit into memory");

@@ -266,3 +266,18 @@ def test_more_attributes_than_anybody_has(tmp_path, count):
     """A million take less than 1 kB each, Python's dict of them included."""
     with_attributes(tmp_path / "x.h5", count)
     assert limited(lambda: len(sq.open(tmp_path / "x.h5").attrs), max(MEMORY_BYTES, 2000 * count)) == str(count)
+
+
+def test_a_large_array_whose_bytes_do_not_suffice_is_refused_as_a_small_one(tmp_path):
+    path = tmp_path / "lies.h5"
+    with h5py.File(path, "w") as f:
+        f["a"] = np.zeros((300, 2000))
+    length = (300 * 2000 * 8).to_bytes(8, "little")
+    data = path.read_bytes()
+    assert data.count(length) == 1
+    path.write_bytes(data.replace(length, (4800).to_bytes(8, "little")))
+    a = sq.open(path)["a"]
+    for key in (..., 3, (slice(0, 2), slice(None)), ([1, 5],)):
+        with pytest.raises(sq.Error, match="array a cannot be read: .*4800 bytes for elements that take 4800000"):
+            a[key]
+    assert a[:0].shape == (0, 2000)

@@ -46,6 +46,7 @@ struct squall_convert_options {
     const char *schema;     /* "ignore", "grow", "strict": what becomes of fields outside of the store's schema; NULL: ignore */
     int overwrite;
     int strict;
+    unsigned lock_timeout_s; /* how long to wait for another run that holds the store; what is then held still is SQUALL_EREFUSED */
 };
 
 enum squall_convert_event {

@@ -260,6 +260,7 @@ def convert(
     prepend: bool = False,
     overwrite: bool = False,
     strict: bool = False,
+    lock_timeout: float | timedelta | None = None,
     threads: int | None = None,
     memory: int | str | None = None,
 ) -> Report: ...

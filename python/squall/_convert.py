@@ -6,7 +6,7 @@ import time
 import warnings
 
 from squall import _squall
-from squall._convert_options import in_python, in_words
+from squall._convert_options import _seconds, in_python, in_words
 from squall._errors import Error, Status
 from squall._many import _names
 from squall._paths import path_text
@@ -99,6 +99,7 @@ def convert(
     prepend=False,
     overwrite=False,
     strict=False,
+    lock_timeout=None,
     threads=None,
     memory=None,
 ):
@@ -136,6 +137,8 @@ def convert(
     prepend      add runs before the store's first, too: init_time then begins earlier (GRIB)
     overwrite    replace a store that squall made
     strict       write no unit that has a bad input, and raise when there is any bad or ignored input
+    lock_timeout seconds, a number or a timedelta, to wait for another run that holds the store; then squall.Error with .status EREFUSED.
+                 None: do not wait
     threads, memory   limits; None: those of squall.set_options
 
     Returns a Report. Inputs that are unreadable or ignored are in its .bad and .ignored, and told by one warning when they are new to the
@@ -149,6 +152,7 @@ def convert(
     call = {
         "threads": _threads(threads) or 0,
         "memory_bytes": _bytes(memory) if memory is not None else 0,
+        "lock_timeout_s": _seconds("lock_timeout", lock_timeout),
         "prepend": bool(prepend),
         "overwrite": bool(overwrite),
         "strict": bool(strict),

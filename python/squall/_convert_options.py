@@ -1,6 +1,7 @@
 """The options of `squall convert` as keywords of squall.convert: Python's values in the command's words, and its messages in Python's."""
 
 import datetime
+import math
 import os
 import re
 
@@ -122,6 +123,17 @@ def _span(keyword, value):
     return f"{seconds // length}{unit}"
 
 
+def _seconds(keyword, value):
+    """Whole seconds, not fewer than asked for; 0 for None."""
+    if isinstance(value, datetime.timedelta):
+        value = value.total_seconds()
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value < 1e9:
+        _refuse(keyword, value, "seconds from 0 on, or a timedelta")
+    return math.ceil(value)
+
+
 def _part(keyword, value):
     """(2, 5): 2/5"""
     return value if isinstance(value, str) else "/".join(_length(keyword, one) for one in value)
@@ -148,7 +160,8 @@ _TEXTS = {
     "group": _name,
     "part": _part,
 }
-_NAMES = {name.replace("_", "-"): name for name in (*_LISTS, *_TEXTS, "prepend", "overwrite", "strict", "threads", "memory")}
+_OTHERS = ("prepend", "overwrite", "lock_timeout", "strict", "threads", "memory")
+_NAMES = {name.replace("_", "-"): name for name in (*_LISTS, *_TEXTS, *_OTHERS)}
 _OPTION = re.compile(f"--({'|'.join(_NAMES)})(?![a-z-])(:?)")
 
 

@@ -122,6 +122,8 @@ class Work:
         threads: int,
         memory_bytes: int,
         dry_run: bool,
+        lock_timeout_s: int,
+        prepend: bool,
         overwrite: bool,
         strict: bool,
         *,

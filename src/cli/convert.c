@@ -183,6 +183,7 @@ static struct squall_convert_options options_of(const struct arguments *a, const
         .prepend = a->prepend,
         .overwrite = a->overwrite,
         .strict = a->strict,
+        .lock_timeout_s = a->lock_timeout_s,
     };
 }
 

@@ -61,6 +61,8 @@ const struct option options[] = {
      "write every N-th unit from the I-th on, beside processes, here and on other machines, that write the other parts", NULL},
     {"prepend", 0, OPTION_FLAG, NULL, AT(prepend), "GRIB: add runs before the store's first, too, instead of naming them", NULL},
     {"overwrite", 0, OPTION_FLAG, NULL, AT(overwrite), "replace a store that squall made", NULL},
+    {"lock-timeout", 0, OPTION_COUNT, "SECONDS", AT(lock_timeout_s),
+     "wait so long for another run that holds the store, then exit with 4 (default: do not wait)", NULL},
     {"strict", 0, OPTION_FLAG, NULL, AT(strict), "write no unit that has a bad input, and exit with 3", NULL},
     {"keep-going", 0, OPTION_FLAG, NULL, AT(keep_going), "a bad input costs only itself (default)", NULL},
     {"html", 0, OPTION_TEXT, "FILE", AT(html),

@@ -15,6 +15,7 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -26,8 +27,9 @@ struct sq_lock {
 enum {
     LOCK_LIMIT_BYTES = 4096,
     TRIES = 100,
-    PATIENCE_S = 600,      /* with a part on another machine, of which nobody here can know whether it lives */
-    LONGEST_PAUSE_MS = 500 /* between two looks */
+    PATIENCE_S = 600,   /* with a part on another machine, of which nobody here can know whether it lives */
+    FIRST_PAUSE_MS = 5, /* between two looks; then twice as long, and so on */
+    LONGEST_PAUSE_MS = 500
 };
 
 struct holder {
@@ -212,11 +214,27 @@ static int look(const char *folder, struct sq_part part, const struct sq_process
     return each_part(folder, self, refuse_beside, &part, err);
 }
 
-int sq_lock_look(const char *records_folder, struct sq_part part, struct squall_error *err)
+/* Is there time to try again? By looking again and again, since no file system tells of a file that goes on another machine. */
+static bool pause(const struct sq_patience *patience, long *pause_ms)
+{
+    const double left_s = patience ? patience->until_s - sq_clock_s() : 0;
+    if (left_s <= 0)
+        return false;
+    const long ms = left_s * 1000 < (double)*pause_ms ? (long)(left_s * 1000) + 1 : *pause_ms;
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+    *pause_ms = 2 * *pause_ms < LONGEST_PAUSE_MS ? 2 * *pause_ms : LONGEST_PAUSE_MS;
+    return true;
+}
+
+int sq_lock_look(const char *records_folder, struct sq_part part, const struct sq_patience *patience, struct squall_error *err)
 {
     struct sq_process self;
+    long pause_ms = FIRST_PAUSE_MS;
     SQ_TRY(sq_process_self(&self, err));
-    return look(records_folder, part, &self, err);
+    int status = look(records_folder, part, &self, err);
+    while (status == SQUALL_EREFUSED && pause(patience, &pause_ms))
+        status = sq_cancelled(patience->ctx) ? sq_error(err, SQUALL_ECANCELLED, "stopped") : look(records_folder, part, &self, err);
+    return status;
 }
 
 static int count_others(void *user, const char *path, struct sq_part part, const struct claim *claim, struct squall_error *err)
@@ -328,14 +346,14 @@ static int take(const char *folder, struct sq_part part, struct sq_lock **ret, s
     return 0;
 }
 
-int sq_lock_take(const char *records_folder, struct sq_lock **ret, struct squall_error *err)
+int sq_lock_take(const char *records_folder, struct sq_part part, const struct sq_patience *patience, struct sq_lock **ret,
+                 struct squall_error *err)
 {
-    return take(records_folder, (struct sq_part){0}, ret, err);
-}
-
-int sq_lock_take_part(const char *records_folder, struct sq_part part, struct sq_lock **ret, struct squall_error *err)
-{
-    return take(records_folder, part, ret, err);
+    long pause_ms = FIRST_PAUSE_MS;
+    int status = take(records_folder, part, ret, err);
+    while (status == SQUALL_EREFUSED && pause(patience, &pause_ms))
+        status = sq_cancelled(patience->ctx) ? sq_error(err, SQUALL_ECANCELLED, "stopped") : take(records_folder, part, ret, err);
+    return status;
 }
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------------------------- */
@@ -359,13 +377,14 @@ static bool same_holder(const struct holder *a, const struct holder *b)
            !strcmp(a->process.host, b->process.host) && !strcmp(a->since, b->since);
 }
 
-/* By looking again and again, since no file system tells of a file that goes on another machine. */
 static int wait_for(const char *folder, const char *path, struct sq_part part, const struct sq_process *self, const squall_context *ctx,
                     struct squall_error *err)
 {
     struct holder last = {0};
     double since_s = sq_clock_s();
-    for (long pause_ms = 5;; pause_ms = 2 * pause_ms < LONGEST_PAUSE_MS ? 2 * pause_ms : LONGEST_PAUSE_MS) {
+    long pause_ms = FIRST_PAUSE_MS;
+    const struct sq_patience endless = {ctx, INFINITY};
+    for (;; (void)pause(&endless, &pause_ms)) {
         struct claim there;
         SQ_TRY(try_brief(folder, path, part, self, &there, err));
         if (!there.is_held)
@@ -380,7 +399,6 @@ static int wait_for(const char *folder, const char *path, struct sq_part part, c
             return refuse(path, &there, err);
         if (sq_cancelled(ctx))
             return sq_error(err, SQUALL_ECANCELLED, "stopped");
-        nanosleep(&(struct timespec){.tv_nsec = pause_ms * 1000000}, NULL);
     }
 }
 

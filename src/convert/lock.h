@@ -23,15 +23,21 @@ static inline bool sq_part_has(struct sq_part part, uint64_t unit)
     return part.count == 0 || unit % part.count == part.number - 1;
 }
 
+/* How long to wait for who holds a lock. NULL: not at all. */
+struct sq_patience {
+    const squall_context *ctx; /* cancelled: no longer */
+    double until_s;            /* sq_clock_s */
+};
+
 /*
- * SQUALL_EREFUSED naming the holder, where one lives that the part (or the whole) cannot work beside; 0 where there is none (the
- * folder need not exist).
+ * SQUALL_EREFUSED naming the holder, where one lives that the part (or the whole) cannot work beside and still does when patience ends; 0 where
+ * there is none (the folder need not exist). SQUALL_ECANCELLED.
  */
-int sq_lock_look(const char *records_folder, struct sq_part part, struct squall_error *err) SQUALL_CHECK;
-/* Take it for the whole. *ret: sq_lock_release. SQUALL_EREFUSED as above. */
-int sq_lock_take(const char *records_folder, struct sq_lock **ret, struct squall_error *err) SQUALL_CHECK;
-/* Take a part's own. SQUALL_EREFUSED as above. */
-int sq_lock_take_part(const char *records_folder, struct sq_part part, struct sq_lock **ret, struct squall_error *err) SQUALL_CHECK;
+int sq_lock_look(const char *records_folder, struct sq_part part, const struct sq_patience *patience,
+                 struct squall_error *err) SQUALL_CHECK;
+/* Take a part's own, or with {0} that of the whole. *ret: sq_lock_release. Errors as above. */
+int sq_lock_take(const char *records_folder, struct sq_part part, const struct sq_patience *patience, struct sq_lock **ret,
+                 struct squall_error *err) SQUALL_CHECK;
 /*
  * Take "lock" for a part that holds its own, when those other parts that hold it are done. SQUALL_EREFUSED where a conversion of the whole
  * or a part of another count lives, or where a part elsewhere has not moved for long.

@@ -7,55 +7,16 @@
 #include "convert/staged.h"
 #include "convert/write.h"
 
-/* Is the part's own work what was planned? Records of other parts' units are theirs. */
-static bool holds(const struct squall_convert_plan *plan, const struct sq_store_state *now)
-{
-    if (!sq_store_state_same(&plan->state, now))
-        return false;
-    for (size_t i = 0; i < plan->unit_count; i++) {
-        const struct sq_record_unit *then = plan->units[i].record;
-        const struct sq_record_unit *there = sq_records_unit(&now->records, plan->units[i].unit);
-        if (plan->units[i].todo == SQ_TODO_ANOTHER)
-            continue;
-        if (!then != !there)
-            return false;
-        if (then && (then->valid != there->valid || then->source.epoch != there->source.epoch || then->source.part != there->source.part))
-            return false;
-    }
-    return true;
-}
-
-static int check(struct squall_convert_plan *plan, bool *ret_holds, struct squall_error *err)
-{
-    struct sq_store_state now;
-    SQ_TRY(sq_store_state_read(plan->target, &now, err));
-    *ret_holds = holds(plan, &now);
-    plan->state.records.last_epoch = now.records.last_epoch;
-    sq_store_state_done(&now);
-    return 0;
-}
-
-/* What another part has prepared since it was planned is planned on. */
-static int plan_on(struct squall_convert_plan *plan, struct squall_error *err)
-{
-    bool same;
-    SQ_TRY(check(plan, &same, err));
-    if (same)
-        return 0;
-    SQ_TRY(sq_plan_again(plan, err));
-    return squall_convert_plan_check(plan, err);
-}
-
 int sq_part_begin(struct squall_convert_plan *plan, struct sq_lock **ret_own, struct sq_lock **ret_brief, struct squall_error *err)
 {
     const char *records = plan->state.records_folder;
     SQ_TRY(sq_store_make_folders(plan->target, err));
-    int status = sq_lock_take_part(records, plan->settings.part, ret_own, err);
+    int status = sq_lock_take(records, plan->settings.part, &plan->patience, ret_own, err);
     if (!status)
         status = sq_lock_wait(records, plan->settings.part, plan->ctx, ret_brief, err);
     if (status)
         return status == SQUALL_ECANCELLED ? status : sq_error_within(err, status, "%s", plan->settings.destination);
-    return plan_on(plan, err);
+    return sq_plan_on(plan, err);
 }
 
 /* Nobody else is at work, and nobody can begin. */

@@ -6,11 +6,11 @@
 #include "array/dtype.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
-#include "convert/lock.h"
 #include "convert/rekey.h"
 #include "convert/report.h"
 #include "cube/array_attributes.h"
 #include "cube/many.h"
+#include "sys/clock.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,15 +39,31 @@ char *sq_plan_beside(const char *store, const char *what)
     return sq_format("%.*s.%s.squall-%s", (int)(name - store), store, name, what);
 }
 
+static int wait_for_holder(struct squall_convert_plan *plan, const char *records, struct squall_error *err)
+{
+    struct squall_error holder = SQUALL_ERROR_INIT;
+    int status = sq_lock_look(records, plan->settings.part, NULL, &holder);
+    if (status != SQUALL_EREFUSED || !plan->settings.lock_timeout_s) {
+        if (status && err)
+            *err = holder;
+        return status;
+    }
+    sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%s; waiting for it, %u s at most", holder.message, plan->settings.lock_timeout_s);
+    return sq_lock_look(records, plan->settings.part, &plan->patience, err);
+}
+
 /* --overwrite: only a store of squall's is replaced, by one that begins from nothing. */
 static int look_at_destination(struct squall_convert_plan *plan, struct squall_error *err)
 {
     const char *destination = plan->settings.destination;
+    SQ_CLEANUP_FREE char *records = sq_records_folder(destination);
+    if (!records)
+        return sq_error_memory(err, strlen(destination));
+    int status = wait_for_holder(plan, records, err); /* before anything is read that a holder changes */
+    if (status)
+        return status == SQUALL_ECANCELLED ? status : sq_error_within(err, status, "%s", destination);
     SQ_TRY(sq_rekey_recover(destination, err));
     SQ_TRY(sq_store_state_read(destination, &plan->state, err));
-    int status = sq_lock_look(plan->state.records_folder, plan->settings.part, err);
-    if (status)
-        return sq_error_within(err, status, "%s", destination);
     if (!plan->settings.overwrite || !plan->state.exists) {
         plan->target = sq_strdup(destination);
         return plan->target ? 0 : sq_error_memory(err, strlen(destination));
@@ -343,6 +359,7 @@ static int plan_units(struct squall_convert_plan *plan, struct squall_error *err
 static int make_plan(struct squall_convert_plan *plan, const struct squall_convert_options *options, struct squall_error *err)
 {
     SQ_TRY(sq_settings_parse(options, &plan->settings, err));
+    plan->patience = (struct sq_patience){plan->ctx, sq_clock_s() + plan->settings.lock_timeout_s};
     SQ_TRY(look_at_destination(plan, err));
     SQ_TRY(compare_settings(plan, err));
     SQ_TRY(scan(plan, err));

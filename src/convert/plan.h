@@ -5,6 +5,7 @@
 #include "convert/array_sources.h"
 #include "convert/array_unit.h"
 #include "convert/layout.h"
+#include "convert/lock.h"
 #include "convert/settings.h"
 #include "convert/store_state.h"
 #include "convert/unit.h"
@@ -58,6 +59,7 @@ struct squall_convert_plan {
     const struct squall_context *ctx;
     struct squall_convert_events events;
     struct sq_settings settings;
+    struct sq_patience patience; /* with who holds the store */
     char *target;                /* where the store is built: the destination, or, to replace one, a folder beside it */
     char *replaced;              /* NULL, or the store that goes when the target is complete (no link to it) */
     struct sq_store_state state; /* of the target; its records speak of the units of the plan, see unit_move */

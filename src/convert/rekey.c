@@ -186,7 +186,7 @@ static int make_moved(struct squall_convert_plan *plan, struct rekeying *r, stru
 {
     SQ_TRY(sq_tree_remove(r->moved, err));
     SQ_TRY(sq_store_make_folders(r->moved, err));
-    SQ_TRY(sq_lock_take(r->records, &r->lock, err));
+    SQ_TRY(sq_lock_take(r->records, (struct sq_part){0}, NULL, &r->lock, err));
     SQ_TRY(write_records(plan, r->records, err));
     SQ_TRY(link_members(plan, r->store, r->moved, err));
     SQ_TRY(prepare_moved(plan, r, err));
@@ -285,7 +285,7 @@ int sq_rekey_recover(const char *store, struct squall_error *err)
     SQ_CLEANUP_FREE char *folder = sq_path_folder(store);
     if (!records || !folder)
         return sq_error_memory(err, strlen(store));
-    int status = sq_lock_look(records, (struct sq_part){0}, err);
+    int status = sq_lock_look(records, (struct sq_part){0}, NULL, err);
     if (status)
         return sq_error_within(err, status, "%s", store);
     SQ_TRY(sq_file_exists(store, &is_taken, err));

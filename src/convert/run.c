@@ -28,8 +28,8 @@ static void release(struct locks *locks)
 
 static int take_lock(const struct squall_convert_plan *plan, const char *records_folder, struct sq_lock **ret, struct squall_error *err)
 {
-    int status = sq_lock_take(records_folder, ret, err);
-    return status ? sq_error_within(err, status, "%s", plan->settings.destination) : 0;
+    int status = sq_lock_take(records_folder, (struct sq_part){0}, &plan->patience, ret, err);
+    return status && status != SQUALL_ECANCELLED ? sq_error_within(err, status, "%s", plan->settings.destination) : status;
 }
 
 static int take_locks(const struct squall_convert_plan *plan, struct locks *locks, struct squall_error *err)
@@ -45,16 +45,43 @@ static int take_locks(const struct squall_convert_plan *plan, struct locks *lock
     return take_lock(plan, plan->state.records_folder, &locks->target, err);
 }
 
-/* Between planning and the lock another run may have come and gone. */
-static int check_unchanged(const struct squall_convert_plan *plan, struct squall_error *err)
+/* Is the work what was planned? Records of other parts' units are theirs. */
+static bool holds(const struct squall_convert_plan *plan, const struct sq_store_state *now)
+{
+    if (!sq_store_state_same(&plan->state, now))
+        return false;
+    for (size_t i = 0; i < plan->unit_count; i++) {
+        const struct sq_record_unit *then = plan->units[i].record;
+        const struct sq_record_unit *there = sq_records_unit(&now->records, plan->units[i].unit);
+        if (plan->units[i].todo == SQ_TODO_ANOTHER)
+            continue;
+        if (!then != !there)
+            return false;
+        if (then && (then->valid != there->valid || then->source.epoch != there->source.epoch || then->source.part != there->source.part))
+            return false;
+    }
+    return true;
+}
+
+static int check(struct squall_convert_plan *plan, bool *ret_holds, struct squall_error *err)
 {
     struct sq_store_state now;
     SQ_TRY(sq_store_state_read(plan->target, &now, err));
-    bool same = now.exists == plan->state.exists && now.records.last_epoch == plan->state.records.last_epoch &&
-                now.init_count == plan->state.init_count;
+    *ret_holds = holds(plan, &now);
+    plan->state.records.last_epoch = now.records.last_epoch;
     sq_store_state_done(&now);
-    return same ? 0
-                : sq_error(err, SQUALL_EREFUSED, "%s: another run has written to it since this one was planned; start again", plan->target);
+    return 0;
+}
+
+/* What others have written between planning and the lock is planned on. */
+int sq_plan_on(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    bool same;
+    SQ_TRY(check(plan, &same, err));
+    if (same)
+        return 0;
+    SQ_TRY(sq_plan_again(plan, err));
+    return squall_convert_plan_check(plan, err);
 }
 
 /* ---- replacing a store ----------------------------------------------------------------------------------------------------------- */
@@ -275,7 +302,7 @@ static int begin(struct sq_run *run, struct locks *locks, struct squall_error *e
         SQ_TRY(sq_part_begin(plan, &locks->target, &locks->brief, err));
     } else {
         SQ_TRY(take_locks(plan, locks, err));
-        SQ_TRY(check_unchanged(plan, err));
+        SQ_TRY(sq_plan_on(plan, err));
         SQ_TRY(move(plan, locks, err));
     }
     SQ_TRY(prepare(run, err));

@@ -391,6 +391,8 @@ static void put_command(const struct sq_settings *s, const struct sq_text *optio
         sq_text_printf(command, " --schema %s", SCHEMAS[s->schema]);
     if (s->strict)
         sq_text_add(command, " --strict");
+    if (s->lock_timeout_s)
+        sq_text_printf(command, " --lock-timeout %u", s->lock_timeout_s);
     for (size_t i = 0; i < (all ? s->given_count : 1); i++)
         sq_settings_add_path(command, s->given[i]);
     if (!all)
@@ -502,6 +504,7 @@ int sq_settings_parse(const struct squall_convert_options *options, struct sq_se
         .prepend = options->prepend != 0,
         .overwrite = options->overwrite != 0,
         .strict = options->strict != 0,
+        .lock_timeout_s = options->lock_timeout_s,
         .arena = sq_arena_new(),
     };
     if (!s.arena)

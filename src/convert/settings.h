@@ -71,6 +71,7 @@ struct sq_settings {
     enum sq_schema_policy schema;
     struct sq_part part; /* {0}: the whole */
     bool prepend, overwrite, strict;
+    unsigned lock_timeout_s;
     struct sq_arena *arena; /* all of the above */
     const char *text;       /* the options that fix the stored bytes, as the command takes them: "--dtype float16" */
     const char *command;    /* the command, quoted for a shell, but for the destination, which comes last */

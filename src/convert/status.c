@@ -115,7 +115,7 @@ static int look(struct status *s, struct squall_error *err)
                         "squall.create_many",
                         s->store);
     SQ_TRY(status);
-    if (sq_lock_look(s->state.records_folder, (struct sq_part){0}, &holder) && !(s->in_use = sq_strdup(holder.message)))
+    if (sq_lock_look(s->state.records_folder, (struct sq_part){0}, NULL, &holder) && !(s->in_use = sq_strdup(holder.message)))
         return sq_error_memory(err, sizeof holder);
     if (s->state.records.command) {
         sq_text_add(&s->command, s->state.records.command);

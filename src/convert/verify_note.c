@@ -58,7 +58,7 @@ int sq_verify_note(const char *store, const struct sq_store_state *seen, const s
         any = any || (damage[i].array && seen->records.units[i].valid);
     if (!any)
         return 0;
-    SQ_TRY(sq_lock_take(seen->records_folder, &lock, err));
+    SQ_TRY(sq_lock_take(seen->records_folder, (struct sq_part){0}, NULL, &lock, err));
     int status = note(store, seen, damage, ret_count, err);
     sq_lock_release(lock);
     return status;

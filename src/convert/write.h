@@ -52,6 +52,9 @@ int sq_run_leave(struct sq_run *run, size_t which, const char *why, struct squal
 /* run.c: flags of all units with a record, whose runs were killed before they set them; where nobody else is at work. */
 int sq_plan_mend_all_flags(const struct squall_convert_plan *plan, const struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
 
+/* run.c: with the lock held: the plan is made again where the store is no longer as it was planned for. */
+int sq_plan_on(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
+
 /* part.c: a part's beginning: its own lock, and "lock"; the plan is fit for the store as it is. *ret_own, *ret_brief: sq_lock_release. */
 int sq_part_begin(struct squall_convert_plan *plan, struct sq_lock **ret_own, struct sq_lock **ret_brief,
                   struct squall_error *err) SQUALL_CHECK;

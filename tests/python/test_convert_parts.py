@@ -283,3 +283,50 @@ def test_a_part_removes_what_is_left_among_its_own_units_and_the_last_one_the_re
     assert [path.exists() for path in (*elsewhere, of_lock)] == [False, False, True]
     of_lock.unlink()
     assert files(store) == whole
+
+
+# ---- waiting for a holder ----
+
+
+@pytest.mark.parametrize(
+    ("name", "holder", "arguments"), [("lock", None, []), ("lock-part-2-of-3", (2, 3), []), ("lock", None, ["--part", "1/2"])]
+)
+def test_a_run_waits_for_a_holder_as_long_as_it_is_told(squall, source, whole, store, name, holder, arguments):
+    squall("convert", source, store, *OPTIONS, check=False)
+    shutil.rmtree(next(store.glob("t2m/c")))
+    lock = put_lock(store, name, holder)
+    begin = time.monotonic()
+    done = squall("convert", source, store, *OPTIONS, *arguments, "--lock-timeout", "1", check=False)
+    assert done.code == 4 and "in use by" in done.err and time.monotonic() - begin >= 1
+    assert lock.exists()  # never taken over
+    command = [squall.binary, "convert", source, store, *OPTIONS, *arguments, "--lock-timeout", "100"]
+    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
+    time.sleep(0.4)
+    assert process.poll() is None and not (store / "t2m/c").exists()
+    lock.unlink()
+    assert process.wait(60) in (0, 3), process.stderr.read()
+    process.stderr.close()
+    if arguments:
+        Parts(squall, source, store, 2).run(2)
+    assert files(store) == whole
+
+
+def test_a_wait_ends_with_ctrl_c(squall, source, store):
+    squall("convert", source, store, *OPTIONS, check=False)
+    lock = put_lock(store, "lock")
+    command = [squall.binary, "convert", source, store, *OPTIONS, "--lock-timeout", "100"]
+    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30) and process.returncode == 130
+    assert lock.exists()
+
+
+def test_runs_that_all_wait_make_one_store(squall, source, whole, store):
+    """Each plans before it has the lock, and plans on what the others have written meanwhile."""
+    command = [squall.binary, "convert", source, store, *OPTIONS, "--json", "-q", "--lock-timeout", "100"]
+    processes = [subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(5)]
+    reports = [Parts(squall, source, store, 1).end(process) for process in processes]
+    assert sum(report["units"]["done"] for report in reports) == 8
+    assert files(store) == whole
+    nothing_is_left(store)

@@ -421,6 +421,19 @@ def test_other_threads_and_event_loops_go_on_meanwhile(many_runs, tmp_path):
     assert all(report.units["skipped"] == 300 for report in asyncio.run(notebook()))
 
 
+def test_a_second_conversion_waits_where_it_is_told_to(many_runs, tmp_path):
+    waited = []
+
+    def again(numbers):
+        if not waited:
+            waited.append(quiet(many_runs, tmp_path / "s.zarr", lock_timeout=datetime.timedelta(minutes=2)))
+
+    first = squall.convert(many_runs, tmp_path / "s.zarr", progress=again)
+    assert waited[0].units["done"] + first.units["done"] == 300 and waited[0].units["skipped"] == first.units["done"] > 0
+    with pytest.raises(TypeError, match="lock_timeout: 'long' is a str; wanted is seconds from 0 on, or a timedelta"):
+        quiet(many_runs, tmp_path / "s.zarr", lock_timeout="long")
+
+
 def test_a_second_conversion_into_a_store_is_refused(many_runs, tmp_path):
     refused = []
 

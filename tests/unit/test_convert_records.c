@@ -430,15 +430,15 @@ static void a_lock_is_refused_to_others_until_it_is_released(void **state)
 {
     struct sq_lock *lock, *other;
     struct squall_error err = SQUALL_ERROR_INIT;
-    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), 0);
-    assert_int_equal(sq_lock_take(*state, &lock, NULL), 0);
-    assert_int_equal(sq_lock_take(*state, &other, &err), SQUALL_EREFUSED);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL, NULL), 0);
+    assert_int_equal(sq_lock_take(*state, WHOLE, NULL, &lock, NULL), 0);
+    assert_int_equal(sq_lock_take(*state, WHOLE, NULL, &other, &err), SQUALL_EREFUSED);
     char pid[32];
     snprintf(pid, sizeof pid, "process %ld", (long)getpid());
     assert_non_null(strstr(err.message, pid));
-    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL, NULL), SQUALL_EREFUSED);
     sq_lock_release(lock);
-    assert_int_equal(sq_lock_take(*state, &lock, NULL), 0);
+    assert_int_equal(sq_lock_take(*state, WHOLE, NULL, &lock, NULL), 0);
     sq_lock_release(lock);
 }
 
@@ -447,15 +447,15 @@ static void a_dead_process_s_lock_is_taken_over(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct sq_lock *lock;
-        _exit(sq_lock_take(*state, &lock, NULL) ? 1 : 0); /* without releasing it */
+        _exit(sq_lock_take(*state, WHOLE, NULL, &lock, NULL) ? 1 : 0); /* without releasing it */
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     struct sq_lock *lock;
-    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), 0);
-    assert_int_equal(sq_lock_take(*state, &lock, NULL), 0);
-    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL, NULL), 0);
+    assert_int_equal(sq_lock_take(*state, WHOLE, NULL, &lock, NULL), 0);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL, NULL), SQUALL_EREFUSED);
     sq_lock_release(lock);
 }
 
@@ -474,10 +474,10 @@ static void a_lock_is_judged_by_process_and_start(void **state)
     struct sq_process self;
     assert_int_equal(sq_process_self(&self, NULL), 0);
     put_lock(*state, &self);
-    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL, NULL), SQUALL_EREFUSED);
     self.start_ticks++; /* an earlier process had our pid */
     put_lock(*state, &self);
-    assert_int_equal(sq_lock_look(*state, WHOLE, NULL), 0);
+    assert_int_equal(sq_lock_look(*state, WHOLE, NULL, NULL), 0);
 }
 
 /* Another host of this name, an earlier start of this one, a container: a pid means nothing there. */
@@ -492,7 +492,7 @@ static void a_lock_from_elsewhere_is_never_taken_over(void **state)
         struct squall_error err = SQUALL_ERROR_INIT;
         strcpy(which == 0 ? other.host : which == 1 ? other.boot : other.pid_namespace, "another");
         put_lock(*state, &other);
-        assert_int_equal(sq_lock_take(*state, &lock, &err), SQUALL_EREFUSED);
+        assert_int_equal(sq_lock_take(*state, WHOLE, NULL, &lock, &err), SQUALL_EREFUSED);
         assert_non_null(strstr(err.message, other.host));
         assert_non_null(strstr(err.message, in_folder(*state, "lock")));
         assert_non_null(strstr(err.message, "remove"));
@@ -505,7 +505,7 @@ static void a_lock_that_says_nothing_is_no_invitation(void **state)
     struct squall_error err = SQUALL_ERROR_INIT;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         file_put(in_folder(*state, "lock"), texts[i]);
-        assert_int_equal(sq_lock_look(*state, WHOLE, &err), SQUALL_EREFUSED);
+        assert_int_equal(sq_lock_look(*state, WHOLE, NULL, &err), SQUALL_EREFUSED);
         assert_non_null(strstr(err.message, "remove it"));
     }
 }
@@ -516,7 +516,7 @@ static struct sq_lock *taken(const char *folder, unsigned number, unsigned count
 {
     struct sq_lock *lock = NULL;
     struct squall_error err = SQUALL_ERROR_INIT;
-    const int status = count ? sq_lock_take_part(folder, (struct sq_part){number, count}, &lock, &err) : sq_lock_take(folder, &lock, &err);
+    const int status = sq_lock_take(folder, (struct sq_part){number, count}, NULL, &lock, &err);
     if (status)
         fail_msg("%s", err.message);
     return lock;
@@ -527,8 +527,8 @@ static void assert_refused(const char *folder, unsigned number, unsigned count, 
     struct sq_lock *lock;
     struct squall_error err = SQUALL_ERROR_INIT;
     const struct sq_part part = {number, count};
-    assert_int_equal(sq_lock_look(folder, part, NULL), SQUALL_EREFUSED);
-    assert_int_equal(count ? sq_lock_take_part(folder, part, &lock, &err) : sq_lock_take(folder, &lock, &err), SQUALL_EREFUSED);
+    assert_int_equal(sq_lock_look(folder, part, NULL, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_lock_take(folder, part, NULL, &lock, &err), SQUALL_EREFUSED);
     assert_non_null(strstr(err.message, told));
 }
 
@@ -552,7 +552,7 @@ static void the_whole_takes_over_the_locks_of_dead_parts(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct sq_lock *lock;
-        _exit(sq_lock_take_part(*state, (struct sq_part){2, 3}, &lock, NULL) ? 1 : 0);
+        _exit(sq_lock_take(*state, (struct sq_part){2, 3}, NULL, &lock, NULL) ? 1 : 0);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -577,7 +577,7 @@ static void the_last_of_many_parts_is_alone(void **state)
             struct sq_lock *own, *brief;
             const struct sq_part part = {i, PARTS};
             bool alone;
-            if (squall_context_new(NULL, &ctx, NULL) || sq_lock_take_part(folder, part, &own, NULL))
+            if (squall_context_new(NULL, &ctx, NULL) || sq_lock_take(folder, part, NULL, &own, NULL))
                 _exit(1);
             for (int turn = 0; turn < 2; turn++) { /* when it begins, and when it ends */
                 if (sq_lock_wait(folder, part, ctx, &brief, NULL))
@@ -611,7 +611,7 @@ static void of_many_takers_one_holds_it(void **state)
         int taken = 0;
         for (int round = 0; round < ROUNDS; round++) {
             struct sq_lock *lock;
-            if (sq_lock_take(folder, &lock, NULL))
+            if (sq_lock_take(folder, WHOLE, NULL, &lock, NULL))
                 continue;
             FILE *alone = fopen(in_folder(folder, "alone"), "wx");
             if (!alone)

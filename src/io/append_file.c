@@ -28,7 +28,7 @@ int sq_append_file_new(const char *path, struct sq_append_file **ret, struct squ
         sq_free(file);
         return sq_error_memory(err, sizeof *file);
     }
-    file->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    file->fd = SQ_UNINTERRUPTED(open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
     int status = file->fd < 0 ? sq_error_errno(err, errno, "%s: creating it", path) : sync_folder_of(path, err);
     if (status) {
         sq_append_file_close(file);
@@ -55,7 +55,8 @@ int sq_append_file_add(struct sq_append_file *file, const void *bytes, size_t si
         at += put;
         left -= (size_t)put;
     }
-    if (fdatasync(file->fd) == 0)
+    const int result = SQ_UNINTERRUPTED(fdatasync(file->fd));
+    if (result == 0)
         return 0;
     file->failure = errno;
     return sq_error_errno(err, file->failure, "%s: making it durable", file->path);

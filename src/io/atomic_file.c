@@ -38,8 +38,8 @@ static int fill_and_close(int fd, const char *path, const void *bytes, size_t si
                           struct squall_error *err)
 {
     int status = write_all(fd, path, bytes, size_bytes, err);
-    if (!status && durability != SQ_DURABILITY_NONE && fdatasync(fd) != 0)
-        status = sq_error_errno(err, errno, "%s: making it durable", path);
+    if (!status && durability != SQ_DURABILITY_NONE)
+        status = sq_file_make_durable(fd, path, err);
     if (close(fd) != 0 && !status)
         status = sq_error_errno(err, errno, "%s: closing it", path);
     return status;
@@ -57,7 +57,7 @@ static int make_temporary(const char *path, const void *bytes, size_t size_bytes
                   me.start_ticks, atomic_fetch_add(&counter, 1), TEMPORARY_SUFFIX);
     if (!temporary || !folder)
         return sq_error_memory(err, strlen(path));
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = SQ_UNINTERRUPTED(open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd < 0)
         return sq_error_errno(err, errno, "%s: creating it", path);
     int status = fill_and_close(fd, path, bytes, size_bytes, durability, err);

@@ -59,7 +59,7 @@ bool sq_folder_is_real(const char *path)
 
 int sq_file_open(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a FIFO must not hang us */
+    int fd = SQ_UNINTERRUPTED(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)); /* O_NONBLOCK: a FIFO must not hang us */
     if (fd < 0)
         return sq_error_errno(err, errno, "%s", path);
     struct stat s;
@@ -110,7 +110,7 @@ int sq_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t
 int sq_file_open_to_write(const char *path, int *ret_fd, struct sq_file_identity *ret_identity, struct squall_error *err)
 {
     struct stat s;
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    int fd = SQ_UNINTERRUPTED(open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (fd < 0)
         return sq_error_errno(err, errno, "%s: opening it for writing", path);
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
@@ -140,14 +140,14 @@ int sq_file_write_at(int fd, const char *path, uint64_t offset, const void *src,
 
 int sq_file_set_size(int fd, const char *path, uint64_t size_bytes, struct squall_error *err)
 {
-    if (ftruncate(fd, (off_t)size_bytes) == 0)
-        return 0;
-    return sq_error_errno(err, errno, "%s: giving it %llu bytes", path, (unsigned long long)size_bytes);
+    const int result = SQ_UNINTERRUPTED(ftruncate(fd, (off_t)size_bytes));
+    return result ? sq_error_errno(err, errno, "%s: giving it %llu bytes", path, (unsigned long long)size_bytes) : 0;
 }
 
 int sq_file_make_durable(int fd, const char *path, struct squall_error *err)
 {
-    return fdatasync(fd) == 0 ? 0 : sq_error_errno(err, errno, "%s: making it durable", path);
+    const int result = SQ_UNINTERRUPTED(fdatasync(fd));
+    return result ? sq_error_errno(err, errno, "%s: making it durable", path) : 0;
 }
 
 int sq_file_close_written(int fd, const char *path, struct squall_error *err)
@@ -191,7 +191,7 @@ int sq_file_release_pages(int fd, const char *path, uint64_t offset, uint64_t si
 
 int sq_file_create(const char *path, const void *bytes, size_t count, uint64_t size_bytes, struct squall_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = SQ_UNINTERRUPTED(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd < 0 && errno == EEXIST)
         return sq_error(err, SQUALL_EREFUSED, "%s is there already", path);
     if (fd < 0)
@@ -244,10 +244,11 @@ int sq_folder_make(const char *path, struct squall_error *err)
 
 int sq_folder_sync(const char *path, struct squall_error *err)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = SQ_UNINTERRUPTED(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd < 0)
         return sq_error_errno(err, errno, "%s", path);
-    int os_errno = fsync(fd) == 0 ? 0 : errno;
+    const int result = SQ_UNINTERRUPTED(fsync(fd));
+    const int os_errno = result ? errno : 0;
     close(fd);
     /* some network file systems cannot sync a folder, and say so */
     return os_errno && os_errno != EINVAL ? sq_error_errno(err, os_errno, "%s: making its names durable", path) : 0;
@@ -308,10 +309,11 @@ int sq_file_link(const char *path, const char *name, struct squall_error *err)
 
 int sq_file_system_sync(const char *path, struct squall_error *err)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = SQ_UNINTERRUPTED(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd < 0)
         return sq_error_errno(err, errno, "%s", path);
-    int os_errno = syncfs(fd) == 0 ? 0 : errno;
+    const int result = SQ_UNINTERRUPTED(syncfs(fd));
+    const int os_errno = result ? errno : 0;
     close(fd);
     return os_errno ? sq_error_errno(err, os_errno, "%s: making what it holds durable", path) : 0;
 }
@@ -346,7 +348,8 @@ int sq_tree_exchange(const char *made, const char *path, const char *aside, cons
 
 int sq_file_hold(const char *path, int *ret_fd, struct squall_error *err)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666); /* a link would make a file elsewhere */
+    int fd =
+        SQ_UNINTERRUPTED(open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)); /* a link would make a file elsewhere */
     if (fd < 0)
         return sq_error_errno(err, errno, "%s", path);
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -358,7 +361,7 @@ int sq_file_hold(const char *path, int *ret_fd, struct squall_error *err)
 
 int sq_folder_hold(const char *path, int *ret_fd, struct squall_error *err)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = SQ_UNINTERRUPTED(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd < 0)
         return sq_error_errno(err, errno, "%s", path);
     while (flock(fd, LOCK_EX) != 0 && errno == EINTR)

@@ -10,6 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A system call that gives -1, again and again while a signal interrupts it. Not for close, after which the descriptor is gone. */
+#define SQ_UNINTERRUPTED(call)                                                                                                             \
+    ({                                                                                                                                     \
+        __typeof__(call) sq_result_;                                                                                                       \
+        do                                                                                                                                 \
+            sq_result_ = (call);                                                                                                           \
+        while (sq_result_ == -1 && errno == EINTR);                                                                                        \
+        sq_result_;                                                                                                                        \
+    })
+
 /* Which file this is; another identity under the same path is another file. */
 struct sq_file_identity {
     uint64_t device;

@@ -2,6 +2,7 @@
 #include "sys/process.h"
 #include "base/crc32c.h"
 #include "base/error_internal.h"
+#include "sys/file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,7 +15,7 @@
 /* A small file of /proc, NUL-terminated; 0 bytes where it cannot be read. */
 static size_t read_small(const char *path, char *dst, size_t capacity)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = SQ_UNINTERRUPTED(open(path, O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return 0;
     ssize_t got = read(fd, dst, capacity - 1);

@@ -1,4 +1,4 @@
-"""A conversion that dies, or is failed by the system, at every single call that changes the file system; and then goes on.
+"""A conversion that dies, or is failed by the system, at every single call that changes or reads the file system; and then goes on.
 
 After each: chunk_exists was not ahead of the data, nothing half-written is visible, and the same command gives the store that an
 undisturbed run gives, byte for byte. tests/support/fail_io.c counts the calls and makes the n-th one fail.
@@ -24,11 +24,17 @@ class Sweep:
         self.squall, self.preload = support.parents[1] / "squall", support / "fail_io.so"
         self.before, self.store, self.command = before, store, ["convert", source, store, *options]
         self.reset()
-        count = store.parent / "count"
-        self.run(SQUALL_FAULT_COUNT=str(count))
-        self.calls = int(count.read_text())
-        self.chance = max(20, self.calls // 8)  # which thread makes a folder durable is chance, so that the number of calls differs
+        self.calls = self.count()
         self.after = files(store)
+
+    @property
+    def chance(self):
+        return max(20, self.calls // 8)  # which thread makes a folder durable is chance, so that the number of calls differs
+
+    def count(self, **environment):
+        count = self.store.parent / "count"
+        self.run(SQUALL_FAULT_COUNT=str(count), **environment)
+        return int(count.read_text())
 
     def reset(self):
         for path in self.store.parent.glob("*out.zarr*"):
@@ -88,6 +94,28 @@ class Sweep:
             self.goes_on()
         assert benign <= self.chance + 5  # at the end: releasing a lock, and calls that were not made this time
 
+    def fail_every_read(self, stride, fault):
+        """A source that cannot be read is a bad input (3), anything else an error; in the end nothing is lost."""
+        self.reset()
+        calls = self.count(SQUALL_FAULT_READS="1")
+        assert calls > 10
+        for n in range(1 + stride // 2, calls + 1, stride):
+            self.reset()
+            process = self.run(check=False, SQUALL_FAULT=f"{n}:{fault}", SQUALL_FAULT_READS="1")
+            assert process.returncode in (0, 1, 2, 3, 4, 5), (n, process.returncode, process.stderr)
+            assert process.returncode == 0 or process.stderr.strip(), n
+            self.flags_are_not_ahead()
+            self.goes_on()
+
+    def is_not_disturbed(self, stride, action, **environment):
+        """By what is no failure."""
+        self.reset()
+        calls = self.count(**environment)
+        for n in range(1 + stride // 2, calls + 1, stride):
+            self.reset()
+            self.run(SQUALL_FAULT=f"{n}:{action}", **environment)
+            assert files(self.store) == self.after, n
+
 
 @pytest.fixture(params=["new", "late file", "overwrite", "part", "last part", "prepend", "grow"])
 def sweep(request, squall, support, tmp_path):
@@ -134,6 +162,30 @@ def test_killed_at_every_call(sweep, stride):
 @at_faults
 def test_failed_at_every_call(sweep, stride, fault, words):
     sweep.fail_every_call(stride, fault, words)
+
+
+sparsely = pytest.mark.parametrize("stride", [43, pytest.param(3, marks=pytest.mark.long)])
+
+
+@sparsely
+@pytest.mark.parametrize(
+    "fault, words", [("EMFILE", "Too many open files"), ("ENFILE", "Too many open files"), ("ENOMEM", "Cannot allocate memory")]
+)
+def test_out_of_descriptors_or_memory_at_every_call(sweep, stride, fault, words):
+    sweep.fail_every_call(stride, fault, words)
+
+
+@sparsely
+@pytest.mark.parametrize("fault", ["EIO", "EMFILE", "ENOMEM", "EACCES"])
+def test_reading_fails_at_every_call(sweep, stride, fault):
+    sweep.fail_every_read(stride, fault)
+
+
+@sparsely
+@pytest.mark.parametrize("action", ["EINTR", "short"])
+@pytest.mark.parametrize("environment", [{}, {"SQUALL_FAULT_READS": "1"}], ids=["writes", "reads"])
+def test_interrupted_and_short_calls_go_on(sweep, stride, action, environment):
+    sweep.is_not_disturbed(stride, action, **environment)
 
 
 def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(squall, tmp_path):

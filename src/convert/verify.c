@@ -538,6 +538,14 @@ static int check_coordinates(struct recorded *r, const squall_dataset *ds, struc
     return 0;
 }
 
+static bool has_chunks(const struct recorded *r, const struct sq_layout_array *array)
+{
+    for (size_t i = 0; i < r->chunk_count; i++)
+        if (r->chunks[i].array == array)
+            return true;
+    return false;
+}
+
 /* Would a reader see this store, with all that the records tell of? */
 static int check_rest(squall_context *ctx, struct recorded *r, struct squall_error *err)
 {
@@ -554,7 +562,7 @@ static int check_rest(squall_context *ctx, struct recorded *r, struct squall_err
         return add_finding(v, &v->bad, SIZE_MAX, sq_strdup(failure.message), err); /* it names the file */
     for (size_t i = 0; i < r->array_count && !status; i++) {
         squall_array *a;
-        if (squall_dataset_array(ds, r->arrays[i].name, &a, NULL))
+        if (squall_dataset_array(ds, r->arrays[i].name, &a, NULL) && has_chunks(r, &r->arrays[i])) /* else a run was to make it */
             status = add_finding(v, &v->bad, SIZE_MAX, sq_format("%s: its metadata has no array %s", v->store, r->arrays[i].name), err);
     }
     if (!status)
@@ -695,7 +703,7 @@ static int write_report(struct verify *v, bool recorded, char **ret_text, char *
         sq_text_add(&text, "\n");
     }
     if (recorded && v->bad.total)
-        sq_text_printf(&text, "to mend it: %smend the sources that could not be read, then give the command that squall status tells\n",
+        sq_text_printf(&text, "to mend it: %sgive the command that squall status tells, where the sources are\n",
                        v->noted ? "" : "remove the files of the store that are named, ");
     char *copy = sq_text_for_caller(&text);
     if (!copy)

@@ -5,9 +5,11 @@ undisturbed run gives, byte for byte. tests/support/fail_io.c counts the calls a
 """
 
 import os
+import random
 import shutil
 import subprocess
 
+import power_loss
 import pytest
 import small_archive as archive
 from test_convert import files
@@ -116,6 +118,33 @@ class Sweep:
             self.run(SQUALL_FAULT=f"{n}:{action}", **environment)
             assert files(self.store) == self.after, n
 
+    def lose_power_at_every_call(self, stride, seed=1):
+        """Three ways of losing what was not made durable, behind each call that changed something."""
+        record, rng = self.store.parents[1] / "record", random.Random(seed)
+        self.reset()
+        self.run(LD_PRELOAD=str(self.preload.with_name("record_io.so")), SQUALL_RECORD=str(record))
+        assert files(self.store) == self.after
+        self.reset()
+        disk, lines = power_loss.Disk(self.store.parent), record.read_text().splitlines()
+        assert len(lines) > 60 and sum(line.startswith("sync") for line in lines) > 10
+        for n, line in enumerate(lines):
+            disk.carry_out(line)
+            if n % stride != stride // 2:
+                continue
+            for lose in (power_loss.only_what_is_durable, power_loss.names_without_data, lambda disk: power_loss.by_chance(disk, rng)):
+                lose(disk)
+                self.flags_are_not_ahead()
+                self.records_are_not_ahead()
+                self.goes_on()
+        power_loss.only_what_is_durable(disk)
+        assert files(self.store) == self.after  # what a run has reported done is durable
+
+    def records_are_not_ahead(self):
+        """verify finds no chunk that a record tells of and that is not so."""
+        if (self.store / "zarr.json").exists() and (self.store / "chunk_exists/.squall/layout.json").exists():
+            done = subprocess.run([self.squall, "verify", self.store], capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+
 
 @pytest.fixture(params=["new", "late file", "overwrite", "part", "last part", "prepend", "grow"])
 def sweep(request, squall, support, tmp_path):
@@ -162,6 +191,11 @@ def test_killed_at_every_call(sweep, stride):
 @at_faults
 def test_failed_at_every_call(sweep, stride, fault, words):
     sweep.fail_every_call(stride, fault, words)
+
+
+@pytest.mark.parametrize("stride", [29, pytest.param(1, marks=pytest.mark.long)])
+def test_power_lost_behind_every_call(sweep, stride):
+    sweep.lose_power_at_every_call(stride)
 
 
 sparsely = pytest.mark.parametrize("stride", [43, pytest.param(3, marks=pytest.mark.long)])

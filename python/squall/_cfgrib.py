@@ -77,7 +77,8 @@ class Settings:
     def _check(self):
         unknown = [dim for dim in self.time_dims if dim not in TIME_DIMS]
         if unknown:
-            raise UnsupportedError(f"time_dims={unknown[0]!r}: possible are {', '.join(TIME_DIMS)}", Status.EUNSUPPORTED)
+            reason = f"time_dims={unknown[0]!r}: keys of a centre's own section are not read; take {', '.join(TIME_DIMS)}"
+            raise UnsupportedError(reason, Status.EUNSUPPORTED)
         if "geography" not in self.encode_cf:
             raise UnsupportedError("encode_cf without 'geography': fields are always on their grids", Status.EUNSUPPORTED)
 

@@ -308,6 +308,38 @@ def test_a_field_that_is_there_again_with_other_values_is_a_variable_of_its_own(
     np.testing.assert_array_equal(found["t"].values, theirs["t"].values)
 
 
+def corner(array):
+    """The first point's values, which are those of the fields."""
+    return array.isel(latitude=0, longitude=0).values.round().tolist()
+
+
+def test_the_first_of_fields_that_differ_counts_and_convert_takes_the_last(tmp_path):
+    """As docs/xarray.md and docs/cubes.md say."""
+    path = written(tmp_path / "again.grib2", [({"shortName": "t", "level": 500}, value) for value in (1, 2, 3)])
+    with pytest.warns(UserWarning, match=r"t_2 \(t\)"):
+        assert corner(xr.open_dataset(path, engine="squall")["t"]) == 1
+    assert corner(by_cfgrib(path)["t"]) == 1
+    with pytest.warns(UserWarning, match="conflicting duplicate"):
+        squall.convert(path, tmp_path / "last.zarr")
+    stored = xr.open_zarr(tmp_path / "last.zarr")["t"].squeeze()
+    assert corner(stored) == 3
+
+
+@pytest.mark.parametrize(
+    "days, counts",
+    [([2, 3, 3, 1], 3), ([2, 3, 1, 1], 2), ([2, 3, 3, 2], 1)],
+    ids=["order of the file, not of time", "the first of the last", "a time again"],
+)
+def test_the_time_that_a_file_brings_last_counts_where_time_is_no_dimension(days, counts, tmp_path):
+    fields = [({"shortName": "t", "level": 500, "dataDate": 20240100 + day}, number) for number, day in enumerate(days)]
+    path = written(tmp_path / "times.grib2", fields)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the others are variables of their own
+        found = xr.open_dataset(path, engine="squall", time_dims=("step",))
+    assert corner(found["t"]) == counts
+    np.testing.assert_array_equal(found["t"].values, by_cfgrib(path, time_dims=("step",))["t"].values)
+
+
 def test_layers_with_one_top_are_all_there(tmp_path):
     keys = {"typeOfFirstFixedSurface": 104, "typeOfSecondFixedSurface": 104, "parameterCategory": 1, "parameterNumber": 1}
     keys |= {"scaleFactorOfFirstFixedSurface": 2, "scaledValueOfFirstFixedSurface": 44, "scaleFactorOfSecondFixedSurface": 2}
@@ -334,7 +366,7 @@ def test_a_key_that_no_field_has_is_refused_by_name():
         xr.open_dataset(MEMBERS, engine="squall", filter_by_keys={"levelist": 500})
     with pytest.raises(OSError, match="no field has"):
         xr.open_dataset(MEMBERS, engine="squall", filter_by_keys={"level": 1})
-    with pytest.raises(squall.Error, match="time_dims='forecastMonth'"):
+    with pytest.raises(squall.Error, match="time_dims='forecastMonth': .* take time, step, valid_time"):
         xr.open_dataset(MEMBERS, engine="squall", time_dims=("forecastMonth", "indexing_time"))
 
 

@@ -206,6 +206,20 @@ static int input_lines(const struct sq_record_input *inputs, size_t count, struc
     return 0;
 }
 
+static int run_line(const struct sq_record_run *run, struct sq_text *out, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    struct sq_json *of_run = sq_json_new_object();
+    if (!v || sq_json_set(v, "run", of_run) || sq_json_set(of_run, "units", sq_json_new_uint(run->units)) ||
+        sq_json_set(of_run, "bytes_in", sq_json_new_uint(run->bytes_in)) ||
+        sq_json_set(of_run, "bytes_out", sq_json_new_uint(run->bytes_out)) ||
+        sq_json_set(of_run, "milliseconds", sq_json_new_uint(run->milliseconds)) ||
+        sq_json_set(of_run, "ended", sq_json_new_int(run->ended_s)))
+        return sq_error_memory(err, sizeof *run);
+    add_line(v, out);
+    return 0;
+}
+
 /* ---- additions -------------------------------------------------------------------------------------------------------------------- */
 
 int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err)
@@ -243,6 +257,13 @@ int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_inp
     return count ? append(journal, &lines, err) : 0;
 }
 
+int sq_journal_add_run(struct sq_journal *journal, const struct sq_record_run *run, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
+    SQ_TRY(run_line(run, &line, err));
+    return append(journal, &line, err);
+}
+
 /* ---- many journals into one ------------------------------------------------------------------------------------------------------- */
 
 enum { JOURNALS_FEW = 64, LINES_FEW = 4096 };
@@ -266,6 +287,8 @@ static int all_lines(const struct sq_records *records, struct sq_text *out, stru
     for (size_t i = 0; i < records->left_count; i++)
         SQ_TRY(left_line(records->left[i].unit, records->left[i].why, out, err));
     SQ_TRY(input_lines(records->inputs, records->input_count, out, err));
+    if (records->last_run.units)
+        SQ_TRY(run_line(&records->last_run, out, err));
     return out->failed ? sq_error_memory(err, out->length) : 0;
 }
 

@@ -9,8 +9,10 @@
 #include "convert/rekey.h"
 #include "convert/report.h"
 #include "convert/write.h"
+#include "sys/clock.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- locks ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -311,9 +313,24 @@ static int begin(struct sq_run *run, struct locks *locks, struct squall_error *e
     return 0;
 }
 
+/* For squall status; of a run that was ended before, nothing is told. */
+static int record_run(const struct sq_run *run, double since_s, struct squall_error *err)
+{
+    const struct sq_run_totals *t = &run->totals;
+    if (t->units_done == 0)
+        return 0;
+    const struct sq_record_run told = {.units = t->units_done,
+                                       .bytes_in = t->bytes_in,
+                                       .bytes_out = t->bytes_out,
+                                       .milliseconds = (uint64_t)((sq_clock_s() - since_s) * 1000),
+                                       .ended_s = (int64_t)time(NULL)};
+    return sq_journal_add_run(run->journal, &told, err);
+}
+
 static int carry_out(struct sq_run *run, struct locks *locks, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
+    const double since_s = sq_clock_s();
     if (!plan->arrays.dataset)
         prefetch_first(plan);
     SQ_TRY(begin(run, locks, err));
@@ -325,6 +342,7 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
         SQ_TRY(record_inputs(run, err));
     if (has_new_failure(run))
         SQ_TRY(record_failures(run, err));
+    SQ_TRY(record_run(run, since_s, err));
     if (plan->settings.part.count)
         return sq_part_end(run, &locks->target, err);
     return plan->replaced ? swap(plan, locks, err) : 0;

@@ -276,6 +276,21 @@ static int failed_line(void *user, const char *name, const struct sq_json *v, st
     return 0;
 }
 
+static void last_run_line(const struct sq_record_run *run, struct sq_text *out)
+{
+    char ended[SQ_TIME_TEXT_BYTES], in[SQ_SIZE_TEXT_BYTES], written[SQ_SIZE_TEXT_BYTES];
+    if (!run->units)
+        return;
+    const double seconds = run->milliseconds ? (double)run->milliseconds / 1000 : 0.001;
+    sq_time_text(run->ended_s, NULL, ended);
+    sq_size_text(run->bytes_in, in);
+    sq_size_text(run->bytes_out, written);
+    sq_text_add(out, "last run: ");
+    sq_text_add_count(out, run->units, "unit");
+    sq_text_printf(out, " in %.1f s, %.3g a second; %s read, %s written; ended %sZ\n", seconds, (double)run->units / seconds, in, written,
+                   ended);
+}
+
 static int write_text(const struct status *s, struct sq_text *out, struct squall_error *err)
 {
     char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
@@ -311,6 +326,7 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
         sq_text_add_visible(out, records->inputs[i].what);
         sq_text_add(out, "\n");
     }
+    last_run_line(&records->last_run, out);
     if (s->in_use)
         sq_text_printf(out, "%s\n", s->in_use);
     if (s->command.length) {
@@ -394,6 +410,23 @@ static int set_step(const struct status *s, struct sq_json *v)
     return sq_json_set(v, words_of(s)->step, none ? sq_json_new_null() : sq_json_new_int(s->state.init_step_s));
 }
 
+static int set_last_run(const struct sq_record_run *run, struct sq_json *v)
+{
+    struct sq_json *told = run->units ? sq_json_new_object() : sq_json_new_null();
+    char ended[SQ_TIME_TEXT_BYTES], ended_utc[SQ_TIME_TEXT_BYTES + 1];
+    sq_time_text(run->ended_s, NULL, ended);
+    snprintf(ended_utc, sizeof ended_utc, "%sZ", ended);
+    if (sq_json_set(v, "last_run", told))
+        return SQUALL_ENOMEM;
+    return run->units &&
+                   (sq_json_set(told, "ended", sq_json_new_string(ended_utc)) || sq_json_set(told, "units", sq_json_new_uint(run->units)) ||
+                    sq_json_set(told, "seconds", sq_json_new_double((double)run->milliseconds / 1000)) ||
+                    sq_json_set(told, "bytes_in", sq_json_new_uint(run->bytes_in)) ||
+                    sq_json_set(told, "bytes_out", sq_json_new_uint(run->bytes_out)))
+               ? SQUALL_ENOMEM
+               : 0;
+}
+
 static int write_json(const struct status *s, char **ret, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
@@ -407,7 +440,7 @@ static int write_json(const struct status *s, char **ret, struct squall_error *e
         sq_json_set(v, words_of(s)->usual, sq_json_new_uint(s->usual)) || set_step(s, v) ||
         sq_json_set(v, "in_use", s->in_use ? sq_json_new_string(s->in_use) : sq_json_new_null()) ||
         sq_json_set(v, "command", s->command.length ? sq_json_new_string(sq_text_string(&s->command)) : sq_json_new_null()) ||
-        sq_json_set(v, "not_read", failed ? sq_json_share(failed) : sq_json_new_object()) ||
+        set_last_run(&s->state.records.last_run, v) || sq_json_set(v, "not_read", failed ? sq_json_share(failed) : sq_json_new_object()) ||
         sq_json_set(v, "variables", sq_json_share(variables)) || sq_json_set(v, words_of(s)->left_out, sq_json_new_uint(unlisted(s))) ||
         set_lists(s, v))
         return sq_error_memory(err, sizeof(void *));

@@ -210,6 +210,19 @@ static void add_problems(struct sq_text *out, const struct sq_json *report)
     }
 }
 
+static void add_last_run(struct sq_text *out, const struct sq_json *run)
+{
+    char in[SQ_SIZE_TEXT_BYTES], written[SQ_SIZE_TEXT_BYTES];
+    double seconds;
+    if (!sq_json_double(sq_json_get(run, "seconds"), &seconds))
+        return;
+    sq_size_text(number_of(run, "bytes_in"), in);
+    sq_size_text(number_of(run, "bytes_out"), written);
+    sq_text_add(out, "<p>Last run: ");
+    sq_text_add_count(out, number_of(run, "units"), "unit");
+    sq_text_printf(out, " in %.1f s; %s read, %s written; ended %s</p>\n", seconds, in, written, text_of(run, "ended"));
+}
+
 static void add_page(struct sq_text *out, const struct sq_json *report)
 {
     const char *store = text_of(report, "store");
@@ -224,6 +237,7 @@ static void add_page(struct sq_text *out, const struct sq_json *report)
         sq_text_add(out, "</p>\n");
     }
     add_calendar(out, report);
+    add_last_run(out, sq_json_get(report, "last_run"));
     if (*text_of(report, "command")) {
         sq_text_add(out, "<p>To go on: <code>");
         add_escaped(out, text_of(report, "command"));

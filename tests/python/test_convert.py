@@ -1,8 +1,10 @@
 """squall convert, status and verify, as a user runs them. The oracle for values is ecCodes, for stores xarray and zarr-python."""
 
+import datetime
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -794,6 +796,30 @@ def test_status_is_a_calendar(squall, tmp_path, store):
     report = json.loads(squall("status", store, "--json").out)
     assert (report["complete"], report["partial"], report["missing"], report["interrupted"]) == (4, 1, 1, 0)
     assert report["runs"][1] == {"init_time": "2024-02-28T06:00", "state": "partial", "fields": 3}
+
+
+def test_status_tells_how_fast_the_last_run_was(squall, store, tmp_path):
+    small = archive.make(tmp_path / "in")
+    squall("convert", small, store)
+    before = datetime.datetime.now(datetime.UTC)
+    told = json.loads(squall("status", store, "--json").out)["last_run"]
+    assert told["units"] == 4 and 0 <= told["seconds"] < 60
+    assert told["bytes_in"] == sum(path.stat().st_size for path in small.iterdir())
+    assert told["bytes_out"] == sum(path.stat().st_size for path in store.glob("[tru]*/c/**/*") if path.is_file())
+    assert abs(before - datetime.datetime.fromisoformat(told["ended"])) < datetime.timedelta(minutes=1)
+    line = re.search(
+        "last run: 4 units in [0-9.]+ s, [0-9.e+]+ a second; .* KiB read, .* KiB written; ended .*Z\n", squall("status", store).out
+    )
+    assert line
+    squall("convert", small, store)  # nothing to do
+    assert json.loads(squall("status", store, "--json").out)["last_run"] == told
+    squall("status", store, "--html", tmp_path / "s.html")
+    assert "<p>Last run: 4 units in " in (tmp_path / "s.html").read_text()
+    for n in range(70):  # so many journals are put into one
+        os.utime(archive.path_of(small, 0), (n, n))
+        squall("convert", small, store, "-q")
+    assert len(list((store / "chunk_exists/.squall").glob("*.journal"))) < 60
+    assert json.loads(squall("status", store, "--json").out)["last_run"]["units"] == 1
 
 
 def test_the_command_that_goes_on_can_be_given_from_anywhere(squall, tmp_path, store):

@@ -41,7 +41,7 @@ def test_times_are_dates_of_their_calendar(squall, tmp_path, calendar, units):
     assert [place["time"] for place in places(squall, store)] == wanted
     text = squall("status", store).out
     assert f"60 places along time, {wanted[0]} to {wanted[-1]}, " in text
-    days = [line[:10] for line in text.splitlines()[2:-2]]
+    days = [line[:10] for line in text.splitlines()[2:-3]]
     assert days == sorted({date[:10] for date in wanted})
 
 

@@ -30,6 +30,7 @@ struct replay {
     struct sq_record_source source; /* of the journal at hand */
     const char *command;
     struct sq_arena *arena;
+    struct sq_record_run last_run;
 };
 
 char *sq_records_folder(const char *store)
@@ -177,6 +178,16 @@ static int take_input(struct replay *r, const struct sq_json *v, struct squall_e
     return 0;
 }
 
+static int take_run(struct replay *r, const struct sq_json *v, struct squall_error *err)
+{
+    struct sq_record_run *run = &r->last_run;
+    const bool good = sq_json_uint(sq_json_get(v, "units"), &run->units) && sq_json_uint(sq_json_get(v, "bytes_in"), &run->bytes_in) &&
+                      sq_json_uint(sq_json_get(v, "bytes_out"), &run->bytes_out) &&
+                      sq_json_uint(sq_json_get(v, "milliseconds"), &run->milliseconds) &&
+                      sq_json_int(sq_json_get(v, "ended"), &run->ended_s);
+    return good ? 0 : malformed(err, "run");
+}
+
 static int take_head(struct replay *r, const struct sq_json *v, struct squall_error *err)
 {
     int64_t format;
@@ -207,6 +218,8 @@ static int take_line(struct replay *r, const char *line, size_t length, bool *re
     SQ_CLEANUP_JSON struct sq_json *v = parsed;
     if (sq_json_get(v, "input"))
         return take_input(r, v, err);
+    if (sq_json_get(v, "run"))
+        return take_run(r, sq_json_get(v, "run"), err);
     return sq_json_get(v, "format") ? take_head(r, v, err) : take_unit(r, v, err);
 }
 
@@ -379,6 +392,7 @@ static int load_once(const char *folder, struct sq_records *ret, struct squall_e
     records.line_count = r.line_count;
     records.last_epoch = r.source.epoch;
     records.command = r.command;
+    records.last_run = r.last_run;
     *ret = records;
     return 0;
 }

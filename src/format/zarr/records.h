@@ -70,6 +70,12 @@ struct sq_record_left {
     const char *why;
 };
 
+/* What a run that came to its end has written, and how long it took. */
+struct sq_record_run {
+    uint64_t units, bytes_in, bytes_out, milliseconds;
+    int64_t ended_s; /* since 1970 */
+};
+
 struct sq_records {
     struct sq_record_unit *units; /* ascending, one a unit */
     size_t unit_count;
@@ -79,7 +85,8 @@ struct sq_records {
     size_t input_count;
     unsigned last_epoch;
     size_t journal_count, line_count;
-    const char *command; /* that the last run was started with, without the store; NULL: none told */
+    const char *command;           /* that the last run was started with, without the store; NULL: none told */
+    struct sq_record_run last_run; /* units 0: none */
     struct sq_arena *arena;
 };
 

@@ -377,6 +377,14 @@ static bool same_holder(const struct holder *a, const struct holder *b)
            !strcmp(a->process.host, b->process.host) && !strcmp(a->since, b->since);
 }
 
+/* One that this part could not remove when it released it. */
+static bool is_own(const struct claim *claim, struct sq_part part, const struct sq_process *self)
+{
+    const struct holder *h = &claim->holder;
+    return h->part.number == part.number && h->part.count == part.count && h->process.pid == self->pid &&
+           h->process.start_ticks == self->start_ticks && claim->state != SQ_PROCESS_ELSEWHERE;
+}
+
 static int wait_for(const char *folder, const char *path, struct sq_part part, const struct sq_process *self, const squall_context *ctx,
                     struct squall_error *err)
 {
@@ -387,7 +395,7 @@ static int wait_for(const char *folder, const char *path, struct sq_part part, c
     for (;; (void)pause(&endless, &pause_ms)) {
         struct claim there;
         SQ_TRY(try_brief(folder, path, part, self, &there, err));
-        if (!there.is_held)
+        if (!there.is_held || is_own(&there, part, self))
             return 0;
         if (!is_brief(&there, part))
             return refuse(path, &there, err);

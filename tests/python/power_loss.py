@@ -123,6 +123,8 @@ def names_without_data(disk):
 def by_chance(disk, rng):
     def data(file):
         held = bytes(file.data)
-        return rng.choice([file.durable, held, held[: rng.randrange(len(held) + 1)]]) if held != file.durable else held
+        if not held.startswith(file.durable):
+            return rng.choice([file.durable, held])
+        return held[: rng.choice([len(file.durable), rng.randint(len(file.durable), len(held)), len(held)])]
 
     disk.fail(rng.choice, data)

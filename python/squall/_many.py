@@ -37,6 +37,11 @@ def _number(what, value, numbers):
         raise ValueError(f"{what}={value!r}: possible are {', '.join(map(repr, numbers))}") from None
 
 
+def check_words(order, drift):
+    """ValueError where one of them has no meaning. Returns what the library calls them."""
+    return _number("order", order, _ORDERS), _number("drift", drift, _DRIFTS)
+
+
 def open_many(paths, concat_dim=None, *, order="coordinates", drift="error"):
     """Open many files, of any format that squall reads, as one dataset; their headers and coordinates are read, nothing else.
 
@@ -53,7 +58,9 @@ def open_many(paths, concat_dim=None, *, order="coordinates", drift="error"):
     differs under "warn". Raises as squall.open.
     """
     names = tuple(map(os.path.abspath, _names(paths)))
-    settings = concat_dim, _number("order", order, _ORDERS), _number("drift", drift, _DRIFTS)
+    if not isinstance(concat_dim, (str, type(None))):
+        raise TypeError(f"concat_dim={concat_dim!r}: a dimension's name, or None")
+    settings = concat_dim, *check_words(order, drift)
     dataset = _open(names, settings)
     if drift == "warn":
         for line in dataset.problems:

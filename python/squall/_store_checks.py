@@ -136,6 +136,18 @@ def _both(store, name, variable):
     return stored, given
 
 
+def check_lengths(store, variables):
+    """A new array would have the length of what is appended, and those that are there another one: no reader could open them together."""
+    dim = store._append_dim
+    there = {name for name in store.array_keys() if dim in store.open_store_variable(name).dims}
+    new = [name for name, variable in variables.items() if dim in variable.dims and name not in there]
+    if there and new:
+        raise ValueError(
+            f"append_dim={dim!r}: the store has no {', '.join(map(repr, new))}, which would be shorter than what it has along {dim}: "
+            "store it first, with mode='a' and all of its values"
+        )
+
+
 def check_coordinates(store, variables):
     """The values to append are new, and the other coordinates are the store's. Returns the length of the store's coordinate, or None."""
     dim = store._append_dim

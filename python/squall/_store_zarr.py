@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import json
 import os
+import shutil
 import uuid
 
 import numpy as np
@@ -17,7 +18,7 @@ from xarray import DataArray, Dataset, DataTree
 
 from squall import _squall, _store_times
 from squall._array import Array
-from squall._store_checks import check_alignment, check_coordinates, check_sources, outer_chunks
+from squall._store_checks import check_alignment, check_coordinates, check_lengths, check_sources, outer_chunks
 from squall._store_xarray import (
     DATAARRAY_NAME,
     DATAARRAY_VARIABLE,
@@ -129,6 +130,8 @@ class _Store(ZarrStore):
 
     def store(self, variables, attributes, check_encoding_set=frozenset(), writer=None, unlimited_dims=None):
         self.growing, self.new_attributes = {}, None
+        if self._append_dim is not None:
+            check_lengths(self, variables)
         self.length = check_coordinates(self, variables) if self._append_dim is not None else None
         super().store(variables, attributes, check_encoding_set, writer, unlimited_dims=unlimited_dims)
 
@@ -234,6 +237,16 @@ def _done(*results):
     return None
 
 
+def _describe(dataset, node, encoding, writer):
+    """Metadata, and what is in memory; the writer keeps the rest for later."""
+    for variable in dataset.variables.values():
+        if not variable.size:
+            variable.load()  # chunks without length are none of a store's
+    dataset = node._validate_and_autodetect_region(dataset)
+    node._validate_encoding(encoding)
+    dump_to_store(dataset, node, writer, encoding=encoding)
+
+
 def write(
     ds,
     dest,
@@ -260,28 +273,33 @@ def write(
     if mode == "w":
         for node in ds.subtree if isinstance(ds, DataTree) else [ds]:
             check_sources(node, path if group is None else os.path.join(path, group))
-    root = _Store.open_group(
-        store=path,
-        mode=mode,
-        group=group,
-        consolidated=consolidated if mode == "r+" else False,
-        append_dim=append_dim,
-        write_region=region,
-        safe_chunks=safe_chunks,
-        align_chunks=align_chunks,
-        zarr_format=zarr_format,
-        write_empty=write_empty_chunks,
-    )
+    is_new = not os.path.lexists(path)
+    try:
+        root = _Store.open_group(
+            store=path,
+            mode=mode,
+            group=group,
+            consolidated=consolidated if mode == "r+" else False,
+            append_dim=append_dim,
+            write_region=region,
+            safe_chunks=safe_chunks,
+            align_chunks=align_chunks,
+            zarr_format=zarr_format,
+            write_empty=write_empty_chunks,
+        )
+    except FileExistsError as e:
+        place = path if group is None else f"{path}, group {group},"
+        e.add_note(f"{place} is there already; mode='w' replaces it, mode='a', append_dim= and region= add to it")
+        raise
     root.is_published_last, root.is_consolidated = compute, consolidated in (None, True)
     writer = _Writer()
-    for dataset, node, how in _nodes(ds, root, dict(encoding or {})):
-        dataset = dataset.copy(deep=False)
-        for variable in dataset.variables.values():
-            if not variable.size:
-                variable.load()  # chunks without length are none of a store's
-        dataset = node._validate_and_autodetect_region(dataset)
-        node._validate_encoding(how)
-        dump_to_store(dataset, node, writer, encoding=how)
+    try:
+        for dataset, node, how in _nodes(ds, root, dict(encoding or {})):
+            _describe(dataset.copy(deep=False), node, how, writer)
+    except BaseException:
+        if is_new:  # nothing but metadata are in it
+            shutil.rmtree(path, ignore_errors=True)
+        raise
 
     def consolidate():
         if mode != "r+" and consolidated in (None, True):

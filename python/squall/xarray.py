@@ -30,7 +30,7 @@ from squall._attributes import from_json
 from squall._errors import InvalidError, Status, UnsupportedError
 from squall._group import Group, _Tree, reopen_array
 from squall._group import open as open_path
-from squall._many import open_many
+from squall._many import check_words, open_many
 from squall._paths import path_text
 
 # keywords of the netcdf4, h5netcdf and zarr engines that mean nothing here: there are no locks, no handles to be kept, no other libraries
@@ -489,6 +489,7 @@ def _taken(keywords, defaults):
 def _check(asked, others):
     if not isinstance(asked["group"], (str, type(None))):
         raise ValueError(f"group={asked['group']!r}: group must be a string or None")
+    check_words(asked["order"], asked["drift"])
     if asked["mode"] not in ("r", None):
         raise ValueError(f"mode={asked['mode']!r}: engine='squall' opens for reading, mode='r'; squall.open(path, mode='r+') writes")
     if asked["device"] not in (None, "cpu"):

@@ -126,6 +126,8 @@ int sq_source_check_unchanged(struct sq_source *s, struct squall_error *err)
     enum sq_file_kind kind;
     struct sq_file_identity now = {0};
     SQ_TRY(sq_file_stat(s->name, &kind, &now, err));
+    if (kind == SQ_FILE_NONE)
+        return sq_error(err, SQUALL_EIO, "%s is gone since it was opened", s->name);
     if (kind == SQ_FILE_REGULAR && sq_file_identity_same(&now, &s->identity))
         return 0;
     return sq_error(err, SQUALL_EIO, "%s changed since it was opened; open it again", s->name);

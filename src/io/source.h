@@ -33,7 +33,7 @@ void sq_source_prefetch(struct sq_source *s, uint64_t offset, uint64_t size_byte
 void sq_source_expect_changes(struct sq_source *s);
 /* We made the file longer, or shorter again. Not while it is read. */
 void sq_source_set_size(struct sq_source *s, uint64_t size_bytes);
-/* After a read: SQUALL_EIO "PATH changed since it was opened" where the file's identity is another one now. */
+/* After a read: SQUALL_EIO "PATH changed since it was opened" where the file's identity is another one now, or that it is gone. */
 int sq_source_check_unchanged(struct sq_source *s, struct squall_error *err) SQUALL_CHECK;
 
 #endif

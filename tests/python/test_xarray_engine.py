@@ -543,3 +543,22 @@ def test_a_small_file_takes_two_openings_and_few_reads(tmp_path):
     """
     out = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True).stdout
     assert int(out) <= 4 + 1 + 4 + 1, out  # what it is, headers, arrays, index
+
+
+@pytest.mark.parametrize(
+    ("keyword", "error"), [({"order": "x"}, ValueError), ({"drift": "bad"}, ValueError), ({"concat_dim": 3}, TypeError)]
+)
+def test_keywords_of_many_files_are_checked(tmp_path, keyword, error):
+    xr.Dataset({"t": (("x",), np.zeros(3))}).to_netcdf(tmp_path / "a.nc")
+    (name,) = keyword
+    for source in (tmp_path / "a.nc", [tmp_path / "a.nc"]) if name != "concat_dim" else ([tmp_path / "a.nc"],):
+        with pytest.raises(error, match=f"{name}="):
+            xr.open_dataset(source, engine="squall", **keyword)
+
+
+def test_a_file_that_is_gone_is_told(tmp_path):
+    xr.Dataset({"t": (("x",), np.zeros(3))}).to_netcdf(tmp_path / "a.nc")
+    ds = xr.open_dataset(tmp_path / "a.nc", engine="squall")
+    (tmp_path / "a.nc").unlink()
+    with pytest.raises(squall.Error, match="a.nc is gone since it was opened"):
+        ds.load()

@@ -667,3 +667,32 @@ def test_paths_are_taken_alike_everywhere(tmp_path, monkeypatch):
     for call in (squall.open, squall.status, lambda path: xr.open_dataset(path, engine="squall")):
         with pytest.raises(FileNotFoundError, match="the path is empty"):
             call("")
+
+
+def test_an_append_of_a_variable_that_the_store_has_not_is_refused(tmp_path):
+    ds = xr.Dataset({"t": (("time", "x"), np.zeros((2, 3))), "p": (("x",), np.zeros(3))}, {"time": [0, 1]})
+    squall.store(ds, tmp_path / "a.zarr")
+    before = contents(tmp_path / "a.zarr")
+    later = ds.assign_coords(time=[2, 3])
+    for wrong in (later.assign(u=later.t), later.rename(t="u")):
+        with pytest.raises(ValueError, match="append_dim='time': the store has no 'u', which would be shorter than what it has along time"):
+            squall.store(wrong, tmp_path / "a.zarr", append_dim="time")
+        assert contents(tmp_path / "a.zarr") == before
+    squall.store(later.drop_vars("p"), tmp_path / "a.zarr", append_dim="time")  # p does not grow
+    assert xr.open_dataset(tmp_path / "a.zarr", engine="squall").sizes["time"] == 4
+
+
+@pytest.mark.parametrize("mode", [None, "w", "a"])
+def test_a_refused_store_leaves_nothing_where_nothing_was(tmp_path, mode):
+    ds = xr.Dataset({"t": (("x",), np.zeros(6))}).chunk(x=4)
+    for wrong in ({"encoding": {"t": {"chunks": (3,)}}}, {"encoding": {"t": {"no_such_key": 1}}}, {"encoding": {"other": {"dtype": "f4"}}}):
+        with pytest.raises((ValueError, KeyError)):
+            squall.store(ds, tmp_path / "a.zarr", mode=mode, **wrong)
+        assert not (tmp_path / "a.zarr").exists()
+    squall.store(ds, tmp_path / "a.zarr", mode=mode)
+    with pytest.raises(ValueError):
+        squall.store(ds, tmp_path / "a.zarr", mode="a", encoding={"t": {"chunks": (3,)}})
+    assert xr.open_dataset(tmp_path / "a.zarr", engine="squall").identical(ds.compute())
+    with pytest.raises(FileExistsError) as refused:
+        squall.store(ds, tmp_path / "a.zarr")
+    assert f"{tmp_path / 'a.zarr'} is there already; mode='w' replaces it" in refused.value.__notes__[0]

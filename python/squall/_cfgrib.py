@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -57,11 +58,15 @@ class Settings:
     @classmethod
     def taken(cls, keywords):
         """Takes them out of keywords."""
-        dtype = np.dtype(keywords.pop("values_dtype", "float32"))
-        if dtype not in (np.dtype("f4"), np.dtype("f8")):
-            raise ValueError(f"values_dtype={dtype}: possible are float32 and float64")
+        wanted = keywords.pop("values_dtype", "float32")
+        dtype = next((known for known in map(np.dtype, ("f4", "f8")) if wanted in (known, known.name, known.str, known.type)), None)
+        if dtype is None:
+            raise ValueError(f"values_dtype={wanted!r}: possible are float32 and float64")
+        filters = keywords.pop("filter_by_keys", None) or {}
+        if not isinstance(filters, Mapping):
+            raise TypeError(f"filter_by_keys={filters!r}: a mapping of keys to values, such as {{'shortName': 't', 'level': 500}}")
         settings = cls(
-            filter_by_keys=dict(keywords.pop("filter_by_keys", None) or {}),
+            filter_by_keys=dict(filters),
             encode_cf=tuple(keywords.pop("encode_cf", _CONVENTIONS)),
             squeeze=bool(keywords.pop("squeeze", True)),
             time_dims=tuple(keywords.pop("time_dims", ("time", "step"))),

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import warnings
+from collections.abc import Iterable
 
 from squall import _squall
 from squall._convert_options import _seconds, in_python, in_words
@@ -64,6 +65,8 @@ def _as_bytes(path):
 
 def _sources(sources):
     """Paths and patterns, one or several, as bytes."""
+    if not isinstance(sources, (str, bytes, os.PathLike, Iterable)):
+        raise TypeError(f"sources: {sources!r} is a {type(sources).__name__}; wanted is a path, a pattern, or several")
     several = [sources] if isinstance(sources, (str, bytes, os.PathLike)) else list(sources)
     if not several:
         raise ValueError("sources is empty: nothing to convert")

@@ -492,3 +492,8 @@ def test_a_notebook_shows_bar_and_report(grib, tmp_path):
     bar = "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stderr")
     (report,) = (output.data for output in cell.outputs if output.output_type == "execute_result")
     assert "3/3" in bar and "3 units written" in report["text/html"] and "all done" in report["text/plain"]
+
+
+def test_sources_that_are_no_paths_are_told(tmp_path):
+    with pytest.raises(TypeError, match="sources: 3 is a int; wanted is a path, a pattern, or several"):
+        quiet(3, tmp_path / "s.zarr")

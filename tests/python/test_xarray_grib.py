@@ -380,3 +380,14 @@ def test_damage_is_told_as_errors_says():
         xr.open_dataset(path, engine="squall", errors="ignore")
     with pytest.raises(squall.Error, match=os.path.basename(path)):
         xr.open_dataset(path, engine="squall", errors="raise")
+
+
+@needs_files
+def test_values_of_keywords_that_make_no_sense_are_told():
+    for wrong in ("bogus", "i4", int, np.dtype("f2")):
+        with pytest.raises(ValueError, match="values_dtype=.*possible are float32 and float64"):
+            xr.open_dataset(MEMBERS, engine="squall", values_dtype=wrong)
+    for right in ("float64", np.float64, np.dtype("f8"), "<f8"):
+        assert xr.open_dataset(MEMBERS, engine="squall", values_dtype=right)["t"].dtype == "f8"
+    with pytest.raises(TypeError, match="filter_by_keys='t': a mapping of keys to values"):
+        xr.open_dataset(MEMBERS, engine="squall", filter_by_keys="t")

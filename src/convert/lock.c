@@ -28,7 +28,7 @@ enum {
     LOCK_LIMIT_BYTES = 4096,
     TRIES = 100,
     PATIENCE_S = 600,   /* with a part on another machine, of which nobody here can know whether it lives */
-    FIRST_PAUSE_MS = 5, /* between two looks; then twice as long, and so on */
+    FIRST_PAUSE_MS = 4, /* between two looks; then each an eighth longer, so that little is overslept of what was waited */
     LONGEST_PAUSE_MS = 500
 };
 
@@ -222,7 +222,8 @@ static bool pause(const struct sq_patience *patience, long *pause_ms)
         return false;
     const long ms = left_s * 1000 < (double)*pause_ms ? (long)(left_s * 1000) + 1 : *pause_ms;
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
-    *pause_ms = 2 * *pause_ms < LONGEST_PAUSE_MS ? 2 * *pause_ms : LONGEST_PAUSE_MS;
+    const long longer_ms = *pause_ms + (*pause_ms + 7) / 8;
+    *pause_ms = longer_ms < LONGEST_PAUSE_MS ? longer_ms : LONGEST_PAUSE_MS;
     return true;
 }
 

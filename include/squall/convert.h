@@ -98,6 +98,14 @@ int squall_convert_run(squall_convert_plan *plan, struct squall_convert_result *
 void squall_convert_result_done(struct squall_convert_result *result);
 
 /*
+ * What the last of several parts does when all are done, where it was killed or never came to it; no source is needed. Of *ret are set units_skipped, those that
+ * the parts planned and are written, units_failed, those that are not, news where there are any, text and json. *ret: squall_convert_result_done.
+ * SQUALL_EREFUSED where anybody is at work on the store, after lock_timeout_s; SQUALL_EINVAL where squall has begun none there.
+ */
+int squall_convert_finish(squall_context *ctx, const char *store, unsigned lock_timeout_s, struct squall_convert_result *ret,
+                          struct squall_error *err) SQUALL_CHECK;
+
+/*
  * What a store holds and lacks; or what nobody has written yet of a NetCDF file that squall.create_many has begun, or of all in a folder. text and
  * json: free(); NULL for the one that is not wanted. SQUALL_EINVAL where the store has no records of squall's.
  *

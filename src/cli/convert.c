@@ -127,17 +127,15 @@ static int fail_logged(struct listener *listener, const struct squall_error *err
     return fail_with(err);
 }
 
-/* *ret_report: JSON, the caller's; NULL where the run came to none. */
-static int carry_out(const struct arguments *a, squall_convert_plan *plan, struct listener *listener, char **ret_report)
+/* status: of what gave the result, which goes; *ret_report: JSON, the caller's; NULL where it came to none. */
+static int tell_result(const struct arguments *a, int status, const struct squall_error *err, struct squall_convert_result result,
+                       struct listener *listener, char **ret_report)
 {
-    struct squall_error err = SQUALL_ERROR_INIT;
-    struct squall_convert_result result;
-    int status = squall_convert_run(plan, &result, &err);
     progress_end(&listener->progress);
     if (status) {
-        int code = fail_logged(listener, &err);
+        int code = fail_logged(listener, err);
         if (code >= EXIT_SIGNAL)
-            complain("%s", err.message);
+            complain("%s", err->message);
         return code;
     }
     if (a->json)
@@ -149,6 +147,23 @@ static int carry_out(const struct arguments *a, squall_convert_plan *plan, struc
     result.json = NULL;
     squall_convert_result_done(&result);
     return all_good ? EXIT_DONE : EXIT_INPUTS;
+}
+
+/* *ret_report: as above. */
+static int carry_out(const struct arguments *a, squall_convert_plan *plan, struct listener *listener, char **ret_report)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct squall_convert_result result = {0};
+    int status = squall_convert_run(plan, &result, &err);
+    return tell_result(a, status, &err, result, listener, ret_report);
+}
+
+static int finish(const struct arguments *a, squall_context *ctx, struct listener *listener, char **ret_report)
+{
+    struct squall_error err = SQUALL_ERROR_INIT;
+    struct squall_convert_result result = {0};
+    int status = squall_convert_finish(ctx, a->positional.items[a->positional.count - 1], a->lock_timeout_s, &result, &err);
+    return tell_result(a, status, &err, result, listener, ret_report);
 }
 
 static struct squall_convert_options options_of(const struct arguments *a, const struct path_list *sources, const struct path_list *given)
@@ -187,29 +202,43 @@ static struct squall_convert_options options_of(const struct arguments *a, const
     };
 }
 
+/* What goes together, and what does not. */
+static bool check_options(const struct arguments *a)
+{
+    if (a->stack_name && !a->stack)
+        return complain("squall convert: --stack-name goes with --stack variable");
+    if (a->strict && a->keep_going)
+        return complain("squall convert: --strict and --keep-going exclude each other");
+    if (!a->finish)
+        return true;
+    if (a->part || a->dry_run || a->overwrite || a->prepend)
+        return complain("squall convert: --finish and --%s exclude each other", a->part        ? "part"
+                                                                                : a->dry_run   ? "dry-run"
+                                                                                : a->overwrite ? "overwrite"
+                                                                                               : "prepend");
+    return a->positional.count == 1 || a->config || complain("squall convert: --finish takes the store alone: squall convert --finish DST");
+}
+
 int run_convert(const struct arguments *a)
 {
     if (a->print_config) {
         config_print(stdout, command_named("convert"), a);
         return EXIT_DONE;
     }
-    if (a->stack_name && !a->stack) {
-        complain("squall convert: --stack-name goes with --stack variable");
+    if (!check_options(a))
         return EXIT_USAGE;
-    }
-    if (a->strict && a->keep_going) {
-        complain("squall convert: --strict and --keep-going exclude each other");
-        return EXIT_USAGE;
-    }
     int code = EXIT_FAILED;
     struct path_list sources = {0}, given = {0};
     squall_convert_plan *plan = NULL;
-    squall_context *ctx = collect_sources(a, &sources, &given) ? context_new(a) : NULL;
+    squall_context *ctx = a->finish || collect_sources(a, &sources, &given) ? context_new(a) : NULL;
     struct convert_log log;
     struct listener listener = {.arguments = a, .log = &log};
     char *report = NULL;
     progress_begin(&listener.progress, a);
-    if (convert_log_begin(&log, a) && ctx) {
+    bool ready = convert_log_begin(&log, a) && ctx;
+    if (ready && a->finish) {
+        code = finish(a, ctx, &listener, &report);
+    } else if (ready) {
         struct squall_convert_options wanted = options_of(a, &sources, &given);
         struct squall_convert_events events = {.message = on_message, .progress = on_progress, .user = &listener};
         struct squall_error err = SQUALL_ERROR_INIT;

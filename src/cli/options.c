@@ -59,6 +59,8 @@ const struct option options[] = {
     {"dry-run", 'n', OPTION_FLAG, NULL, AT(dry_run), "say what would be done, and do nothing", NULL},
     {"part", 0, OPTION_TEXT, "I/N", AT(part),
      "write every N-th unit from the I-th on, beside processes, here and on other machines, that write the other parts", NULL},
+    {"finish", 0, OPTION_FLAG, NULL, AT(finish),
+     "of DST alone: what the last part does when all are done, where it was killed; exit code 3 where units are missing", NULL},
     {"prepend", 0, OPTION_FLAG, NULL, AT(prepend), "GRIB: add runs before the store's first, too, instead of naming them", NULL},
     {"overwrite", 0, OPTION_FLAG, NULL, AT(overwrite), "replace a store that squall made", NULL},
     {"lock-timeout", 0, OPTION_COUNT, "SECONDS", AT(lock_timeout_s),
@@ -303,7 +305,7 @@ bool arguments_parse(const struct command *c, int argc, char **argv, struct argu
     const size_t count = ret->positional.count;
     if (ret->print_config)
         return true;
-    if (!ret->help && count < c->operands_least)
+    if (!ret->help && count < (ret->finish ? 1 : c->operands_least))
         return complain("squall %s: something is missing (usage: squall %s %s)", c->name, c->name, c->operands);
     if (!ret->help && count > c->operands_most)
         return too_much(c, ret->positional.items);

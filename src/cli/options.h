@@ -35,7 +35,7 @@ struct arguments {
     const char *chunks, *shards, *dtype, *bitround, *on_overflow, *codec, *coarsen, *y_order, *schema, *every, *stack, *stack_name, *part;
     const char *append_dim;
     struct text_list select, rename;
-    bool dry_run, prepend, overwrite, strict, keep_going, print_config;
+    bool dry_run, finish, prepend, overwrite, strict, keep_going, print_config;
     unsigned lock_timeout_s; /* 0: do not wait */
     const char *config, *log, *html;
     struct text_list config_texts; /* malloc'd: what other members point to that is of the file */

@@ -220,6 +220,15 @@ static int run_line(const struct sq_record_run *run, struct sq_text *out, struct
     return 0;
 }
 
+static int planned_line(const struct sq_ranges *units, struct sq_text *out, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
+    if (!v || set_ranges(v, "planned", units))
+        return sq_error_memory(err, units->count * sizeof *units->items);
+    add_line(v, out);
+    return 0;
+}
+
 /* ---- additions -------------------------------------------------------------------------------------------------------------------- */
 
 int sq_journal_add_unit(struct sq_journal *journal, const struct sq_record_unit *unit, struct squall_error *err)
@@ -257,6 +266,13 @@ int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_inp
     return count ? append(journal, &lines, err) : 0;
 }
 
+int sq_journal_add_planned(struct sq_journal *journal, const struct sq_ranges *units, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
+    SQ_TRY(planned_line(units, &line, err));
+    return append(journal, &line, err);
+}
+
 int sq_journal_add_run(struct sq_journal *journal, const struct sq_record_run *run, struct squall_error *err)
 {
     SQ_CLEANUP_TEXT struct sq_text line = SQ_TEXT_INIT;
@@ -289,6 +305,8 @@ static int all_lines(const struct sq_records *records, struct sq_text *out, stru
     SQ_TRY(input_lines(records->inputs, records->input_count, out, err));
     if (records->last_run.units)
         SQ_TRY(run_line(&records->last_run, out, err));
+    if (records->planned.count)
+        SQ_TRY(planned_line(&records->planned, out, err));
     return out->failed ? sq_error_memory(err, out->length) : 0;
 }
 

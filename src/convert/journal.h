@@ -21,6 +21,8 @@ int sq_journal_add_invalid(struct sq_journal *journal, uint64_t unit, const char
 int sq_journal_add_left(struct sq_journal *journal, uint64_t unit, const char *why, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_add_inputs(struct sq_journal *journal, const struct sq_record_input *inputs, size_t count,
                           struct squall_error *err) SQUALL_CHECK;
+/* Of a part: the units that the sources hold, whichever part's they are. */
+int sq_journal_add_planned(struct sq_journal *journal, const struct sq_ranges *units, struct squall_error *err) SQUALL_CHECK;
 int sq_journal_add_run(struct sq_journal *journal, const struct sq_record_run *run, struct squall_error *err) SQUALL_CHECK;
 void sq_journal_close(struct sq_journal *journal); /* NULL is accepted */
 

@@ -65,6 +65,12 @@ struct sq_layout {
 int sq_layout_make(const struct sq_settings *settings, const struct sq_cube *cube, uint64_t init_chunk, struct sq_layout *ret,
                    struct squall_error *err) SQUALL_CHECK;
 void sq_layout_done(struct sq_layout *layout);
+/*
+ * Of a store that is there, from its records alone: of the arrays name, rank, shape and grid (but along the append dimension), chunks, chunks_per_unit,
+ * leaves_fill, and slabs_per_init or more. *ret: sq_layout_done; it points into the state. SQUALL_ECORRUPT.
+ */
+struct sq_store_state;
+int sq_layout_recorded(const struct sq_store_state *state, struct sq_layout *ret, struct squall_error *err) SQUALL_CHECK;
 /* layout_array.c: one of them, of cube->variables[index]; names in the settings that nothing has. */
 int sq_layout_make_array(const struct sq_settings *settings, const struct sq_cube *cube, size_t index, uint64_t init_chunk,
                          struct sq_layout_array *ret, struct squall_error *err) SQUALL_CHECK;

@@ -4,7 +4,6 @@
  * preparing it when a part begins, and what remains when the last one ends.
  */
 #include "base/error_internal.h"
-#include "convert/staged.h"
 #include "convert/write.h"
 
 int sq_part_begin(struct squall_convert_plan *plan, struct sq_lock **ret_own, struct sq_lock **ret_brief, struct squall_error *err)
@@ -27,13 +26,7 @@ static int finish(struct sq_run *run, struct squall_error *err)
     SQ_TRY(sq_records_load(plan->state.records_folder, &now, err));
     int status = sq_plan_count_left(plan, &now, &run->others_left, err);
     if (!status && run->others_left == 0)
-        status = sq_plan_mend_all_flags(plan, &now, err);
-    if (!status && run->others_left == 0)
-        status = sq_sweep(plan, true, err);
-    if (!status && run->others_left == 0)
-        status = sq_staged_sweep(plan->state.records_folder, (struct sq_part){0}, &now, err);
-    if (!status && run->others_left == 0)
-        status = sq_journals_join(plan->state.records_folder, &now, err);
+        status = sq_plan_finish(plan, &now, err);
     sq_records_done(&now);
     return status;
 }

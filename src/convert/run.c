@@ -4,6 +4,7 @@
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
+#include "convert/finish.h"
 #include "convert/flags.h"
 #include "convert/lock.h"
 #include "convert/rekey.h"
@@ -152,25 +153,6 @@ static int record_failures(const struct sq_run *run, struct squall_error *err)
     return 0;
 }
 
-static int mend_flags_of(const struct squall_convert_plan *plan, const struct sq_record_unit *record, struct squall_error *err)
-{
-    const uint64_t chunk = plan->layout.flag_chunk, first = record->unit * plan->layout.init_chunk;
-    const bool of_arrays = plan->layout.of_arrays;
-    if (!sq_layout_fits(plan->layout.arrays, plan->layout.array_count, plan->layout.init_chunk, record))
-        return 0;
-    SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc(record->init_count + 1, 2 * sizeof *flags);
-    bool same = true;
-    if (!flags)
-        return sq_error_memory(err, record->init_count * sizeof *flags);
-    struct sq_flag *there = flags + record->init_count;
-    SQ_TRY(sq_flags_get(plan->target, chunk, first, there, record->init_count, err));
-    for (size_t i = 0; i < record->init_count; i++) {
-        flags[i] = sq_layout_flag(of_arrays, record, i);
-        same = same && (flags[i].field_count == 0 || (flags[i].exists == there[i].exists && flags[i].field_count == there[i].field_count));
-    }
-    return same ? 0 : sq_flags_set(plan->target, chunk, first, flags, record->init_count, err);
-}
-
 /* A run that was killed between a unit's record and its flags; units that are written now, and those of other parts, get theirs then. */
 static int mend_flags(const struct squall_convert_plan *plan, struct squall_error *err)
 {
@@ -181,16 +163,8 @@ static int mend_flags(const struct squall_convert_plan *plan, struct squall_erro
             next++;
         bool planned = next < plan->unit_count && plan->units[next].unit == record->unit;
         if (record->valid && sq_plan_has_unit(plan, record->unit) && !(planned && plan->units[next].todo != SQ_TODO_NOTHING))
-            SQ_TRY(mend_flags_of(plan, record, err));
+            SQ_TRY(sq_mend_flags(plan->target, &plan->layout, record, err));
     }
-    return 0;
-}
-
-int sq_plan_mend_all_flags(const struct squall_convert_plan *plan, const struct sq_records *records, struct squall_error *err)
-{
-    for (size_t i = 0; i < records->unit_count; i++)
-        if (records->units[i].valid)
-            SQ_TRY(mend_flags_of(plan, &records->units[i], err));
     return 0;
 }
 
@@ -274,11 +248,60 @@ static int go_on_with_staged(struct sq_run *run, struct squall_error *err)
     return sq_staged_sweep(plan->state.records_folder, plan->settings.part, &plan->state.records, err);
 }
 
+/* Where everything of the plan's lies, for whoever cleans up. *ret_names: sq_free. */
+static int scope_of(const struct squall_convert_plan *plan, const struct sq_records *records, struct sq_sweeping *ret,
+                    const char ***ret_names, struct squall_error *err)
+{
+    const char **names = sq_alloc(plan->cube.coordinate_count + 1, sizeof *names);
+    if (!names)
+        return sq_error_memory(err, plan->cube.coordinate_count * sizeof *names);
+    for (size_t i = 0; i < plan->cube.coordinate_count; i++)
+        names[i] = plan->cube.coordinates[i].name;
+    *ret_names = names;
+    *ret = (struct sq_sweeping){
+        .store = plan->target,
+        .records_folder = plan->state.records_folder,
+        .layout = plan->state.exists ? &plan->layout : NULL,
+        .records = records,
+        .init_count = plan->cube.init_count,
+        .coordinates = names,
+        .coordinate_count = plan->cube.coordinate_count,
+    };
+    return 0;
+}
+
+/* Of a part: what it may remove when it begins. */
+static int sweep(const struct squall_convert_plan *plan, struct squall_error *err)
+{
+    struct sq_sweeping scope;
+    const char **names = NULL;
+    SQ_TRY(scope_of(plan, &plan->state.records, &scope, &names, err));
+    scope.part = plan->settings.part;
+    scope.is_alone = scope.part.count == 0;
+    int status = sq_sweep(&scope, err);
+    sq_free(names);
+    return status;
+}
+
+int sq_plan_finish(const struct squall_convert_plan *plan, struct sq_records *records, struct squall_error *err)
+{
+    struct sq_sweeping scope;
+    const char **names = NULL;
+    SQ_TRY(scope_of(plan, records, &scope, &names, err));
+    scope.layout = &plan->layout;
+    scope.is_alone = true;
+    int status = sq_finish(&scope, records, err);
+    sq_free(names);
+    return status;
+}
+
 /* Others are locked out, but for parts that are at work. */
 static int prepare(struct sq_run *run, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
-    SQ_TRY(sq_sweep(plan, plan->settings.part.count == 0, err));
+    if (plan->settings.part.count == 0 && !plan->replaced)
+        SQ_TRY(sq_sweep_beside(plan->target, plan->state.exists, err));
+    SQ_TRY(sweep(plan, err));
     if (plan->settings.part.count == 0)
         SQ_TRY(sq_journals_join(plan->state.records_folder, &plan->state.records, err));
     SQ_TRY(go_on_with_staged(run, err));
@@ -313,6 +336,19 @@ static int begin(struct sq_run *run, struct locks *locks, struct squall_error *e
     return 0;
 }
 
+/* So that --finish knows what all parts together were to write. */
+static int record_planned(const struct sq_run *run, struct squall_error *err)
+{
+    struct sq_ranges units = {0};
+    int status = 0;
+    for (size_t i = 0; i < run->plan->unit_count && !status; i++)
+        status = sq_ranges_add(&units, run->plan->units[i].unit, err);
+    if (!status)
+        status = sq_journal_add_planned(run->journal, &units, err);
+    sq_ranges_done(&units);
+    return status;
+}
+
 /* For squall status; of a run that was ended before, nothing is told. */
 static int record_run(const struct sq_run *run, double since_s, struct squall_error *err)
 {
@@ -336,6 +372,8 @@ static int carry_out(struct sq_run *run, struct locks *locks, struct squall_erro
     SQ_TRY(begin(run, locks, err));
     if (!run->journal && (run->units_to_do > 0 || has_new_input(plan) || has_new_failure(run)))
         SQ_TRY(open_journal(run, err));
+    if (run->units_to_do > 0 && plan->settings.part.count)
+        SQ_TRY(record_planned(run, err));
     if (run->units_to_do > 0)
         SQ_TRY(sq_run_units(run, err));
     if (has_new_input(plan))

@@ -179,6 +179,7 @@ void sq_store_state_move(struct sq_store_state *state, const struct sq_move *mov
         state->records.units[i].unit = sq_moved(move, state->records.units[i].unit);
     for (size_t i = 0; i < state->records.left_count; i++)
         state->records.left[i].unit = sq_moved(move, state->records.left[i].unit);
+    state->records.planned.count = 0; /* of the parts that came before */
 }
 
 int64_t sq_store_init_time(const struct sq_store_state *state, uint64_t init)

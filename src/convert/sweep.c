@@ -1,13 +1,10 @@
-/*
- * Temporary files of runs that were killed. They lie where a run writes: beside metadata, coordinates, flags and records, and
- * in the folders of units that have no record. Where nobody else is at work every one of them is a dead one's. A part that begins is alone with
- * its units; in the folders that it shares it removes what dead processes of this machine left, and leaves the rest to the last of the parts.
- */
+/* See sweep.h. */
+#include "convert/sweep.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/flags.h"
+#include "convert/plan.h"
 #include "convert/rekey.h"
-#include "convert/write.h"
 #include "io/atomic_file.h"
 #include "store/zarr_writer.h"
 #include <string.h>
@@ -58,15 +55,15 @@ static int sweep_flags(const char *store, const char *name, int how, struct squa
     return chunks ? sweep_folder(chunks, how, err) : sq_error_memory(err, strlen(store));
 }
 
-static int sweep_array(const struct squall_convert_plan *plan, const char *name, int how, struct squall_error *err)
+static int sweep_array(const struct sq_sweeping *s, const char *name, int how, struct squall_error *err)
 {
-    uint64_t units = (plan->cube.init_count + plan->layout.init_chunk - 1) / plan->layout.init_chunk;
-    SQ_TRY(sweep_below(plan->target, name, how, err));
+    const uint64_t chunk = s->layout->init_chunk, units = (s->init_count + chunk - 1) / chunk;
+    SQ_TRY(sweep_below(s->store, name, how, err));
     for (uint64_t unit = 0; unit < units; unit++) {
-        const struct sq_record_unit *record = sq_records_unit(&plan->state.records, unit);
-        if ((record && record->valid) || (how & SHARED && !sq_plan_has_unit(plan, unit)))
+        const struct sq_record_unit *record = sq_records_unit(s->records, unit);
+        if ((record && record->valid) || (how & SHARED && !sq_part_has(s->part, unit)))
             continue;
-        SQ_CLEANUP_FREE char *path = sq_store_chunk_path(plan->target, name, 1, &unit);
+        SQ_CLEANUP_FREE char *path = sq_store_chunk_path(s->store, name, 1, &unit);
         if (!path)
             return sq_error_memory(err, strlen(name));
         SQ_TRY(sweep_folder(path, DEEP, err));
@@ -74,30 +71,28 @@ static int sweep_array(const struct squall_convert_plan *plan, const char *name,
     return 0;
 }
 
-/* What a killed --overwrite left beside the store: the new one that it had begun, or the old one that it had replaced. And the same of rekey.h. */
-static int remove_beside(const struct squall_convert_plan *plan, struct squall_error *err)
+int sq_sweep(const struct sq_sweeping *s, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *beside = sq_plan_beside(plan->target, "new");
-    if (!beside)
-        return sq_error_memory(err, strlen(plan->target));
-    SQ_TRY(sq_tree_remove(beside, err));
-    return plan->state.exists ? sq_rekey_sweep(plan->target, err) : 0;
+    const int shared = s->is_alone ? 0 : SHARED;
+    SQ_TRY(sweep_flags(s->store, SQ_FLAG_EXISTS, shared, err));
+    SQ_TRY(sweep_folder(s->records_folder, DEEP | shared, err));
+    if (!s->layout)
+        return 0;
+    SQ_TRY(sweep_folder(s->store, shared, err));
+    SQ_TRY(sweep_flags(s->store, SQ_FLAG_COUNT, shared, err));
+    for (size_t i = 0; i < s->coordinate_count; i++)
+        SQ_TRY(sweep_below(s->store, s->coordinates[i], DEEP | shared, err));
+    for (size_t i = 0; i < s->layout->array_count; i++)
+        SQ_TRY(sweep_array(s, s->layout->arrays[i].name, shared, err));
+    return 0;
 }
 
-int sq_sweep(const struct squall_convert_plan *plan, bool alone, struct squall_error *err)
+/* The new store that a killed --overwrite had begun, or the old one that it had replaced. And the same of rekey.h. */
+int sq_sweep_beside(const char *store, bool exists, struct squall_error *err)
 {
-    const int shared = alone ? 0 : SHARED;
-    if (!plan->replaced && plan->settings.part.count == 0)
-        SQ_TRY(remove_beside(plan, err));
-    SQ_TRY(sweep_flags(plan->target, SQ_FLAG_EXISTS, shared, err));
-    SQ_TRY(sweep_folder(plan->state.records_folder, DEEP | shared, err));
-    if (!plan->state.exists) /* nothing else has been begun */
-        return 0;
-    SQ_TRY(sweep_folder(plan->target, shared, err));
-    SQ_TRY(sweep_flags(plan->target, SQ_FLAG_COUNT, shared, err));
-    for (size_t i = 0; i < plan->cube.coordinate_count; i++)
-        SQ_TRY(sweep_below(plan->target, plan->cube.coordinates[i].name, DEEP | shared, err));
-    for (size_t i = 0; i < plan->layout.array_count; i++)
-        SQ_TRY(sweep_array(plan, plan->layout.arrays[i].name, shared, err));
-    return 0;
+    SQ_CLEANUP_FREE char *beside = sq_plan_beside(store, "new");
+    if (!beside)
+        return sq_error_memory(err, strlen(store));
+    SQ_TRY(sq_tree_remove(beside, err));
+    return exists ? sq_rekey_sweep(store, err) : 0;
 }

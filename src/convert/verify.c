@@ -112,11 +112,8 @@ struct expected {
 
 struct recorded {
     struct verify *v;
-    struct sq_layout_array *arrays; /* name, rank, shape, chunks, grid, chunks_per_unit, leaves_fill; slabs_per_init: no less than that */
-    size_t array_count;
+    struct sq_layout layout; /* sq_layout_recorded */
     const struct sq_json *schema;
-    uint64_t init_chunk;
-    bool of_arrays;
     struct expected *chunks;
     size_t chunk_count, chunk_capacity;
     void **pieces;            /* of a file, of each worker */
@@ -133,43 +130,20 @@ static void recorded_done(struct recorded *r)
     sq_free(r->damage);
     sq_free(r->pieces);
     sq_free(r->chunks);
-    sq_free(r->arrays);
-}
-
-static int add_array(void *user, const char *name, const struct sq_json *v, struct squall_error *err)
-{
-    struct recorded *r = user;
-    struct sq_layout_array *a = &r->arrays[r->array_count];
-    const struct sq_json *shape = sq_json_get(v, "shape"), *shards = sq_json_get(v, "shards"),
-                         *chunks = shards ? shards : sq_json_get(v, "chunks"); /* of the files */
-    size_t rank = sq_json_count(chunks);
-    bool good = rank >= 1 && rank <= SQ_LAYOUT_RANK_MAX && sq_json_count(shape) == rank - 1;
-    a->name = name;
-    a->leaves_fill = r->of_arrays;
-    a->rank = (unsigned)rank;
-    a->chunks_per_unit = a->slabs_per_init = 1;
-    for (size_t d = 1; d < rank && good; d++) {
-        good =
-            sq_json_uint(sq_json_at(shape, d - 1), &a->shape[d]) && sq_json_uint(sq_json_at(chunks, d), &a->chunks[d]) && a->chunks[d] > 0;
-        a->grid[d] = good && a->shape[d] > 0 ? (a->shape[d] - 1) / a->chunks[d] + 1 : 0;
-        good = good && sq_mul_u64(a->chunks_per_unit, a->grid[d], &a->chunks_per_unit) &&
-               sq_mul_u64(a->slabs_per_init, a->shape[d] ? a->shape[d] : 1, &a->slabs_per_init);
-    }
-    r->array_count++;
-    return good ? 0 : sq_error(err, SQUALL_ECORRUPT, "layout.json: array %s has no usable shape; the records are damaged", name);
+    sq_layout_done(&r->layout);
 }
 
 static const struct sq_layout_array *array_named(const struct recorded *r, const char *name)
 {
-    for (size_t i = 0; i < r->array_count; i++)
-        if (!strcmp(r->arrays[i].name, name))
-            return &r->arrays[i];
+    for (size_t i = 0; i < r->layout.array_count; i++)
+        if (!strcmp(r->layout.arrays[i].name, name))
+            return &r->layout.arrays[i];
     return NULL;
 }
 
 static int list_unit(struct recorded *r, const struct sq_record_unit *unit, size_t which, struct squall_error *err)
 {
-    if (!sq_layout_fits(r->arrays, r->array_count, r->init_chunk, unit))
+    if (!sq_layout_fits(r->layout.arrays, r->layout.array_count, r->layout.init_chunk, unit))
         return add_finding(r->v, &r->v->bad, 0,
                            sq_format("%s: the record of unit %llu does not fit the layout", r->v->store, (unsigned long long)unit->unit),
                            err);
@@ -560,10 +534,12 @@ static int check_rest(squall_context *ctx, struct recorded *r, struct squall_err
     }
     if (status)
         return add_finding(v, &v->bad, SIZE_MAX, sq_strdup(failure.message), err); /* it names the file */
-    for (size_t i = 0; i < r->array_count && !status; i++) {
+    for (size_t i = 0; i < r->layout.array_count && !status; i++) {
         squall_array *a;
-        if (squall_dataset_array(ds, r->arrays[i].name, &a, NULL) && has_chunks(r, &r->arrays[i])) /* else a run was to make it */
-            status = add_finding(v, &v->bad, SIZE_MAX, sq_format("%s: its metadata has no array %s", v->store, r->arrays[i].name), err);
+        if (squall_dataset_array(ds, r->layout.arrays[i].name, &a, NULL) &&
+            has_chunks(r, &r->layout.arrays[i])) /* else a run was to make it */
+            status =
+                add_finding(v, &v->bad, SIZE_MAX, sq_format("%s: its metadata has no array %s", v->store, r->layout.arrays[i].name), err);
     }
     if (!status)
         status = check_coordinates(r, ds, err);
@@ -603,16 +579,13 @@ static int note_all(struct recorded *r, const struct sq_store_state *state, stru
 
 static int by_records(squall_context *ctx, struct verify *v, const struct sq_store_state *state, struct squall_error *err)
 {
-    __attribute__((cleanup(recorded_done))) struct recorded r = {
-        .v = v, .schema = state->schema, .init_chunk = state->init_chunk, .of_arrays = state->of_arrays};
-    const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
-    r.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *r.arrays);
+    __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v, .schema = state->schema};
+    SQ_TRY(sq_layout_recorded(state, &r.layout, err));
     r.pieces = sq_alloc_zero(v->ctx->threads, sizeof *r.pieces);
     r.unit_count = state->records.unit_count;
     r.damage = sq_alloc_zero(r.unit_count + 1, sizeof *r.damage);
-    if (!r.arrays || !r.pieces || !r.damage)
+    if (!r.pieces || !r.damage)
         return sq_error_memory(err, v->ctx->threads * sizeof *r.pieces);
-    SQ_TRY(sq_json_each(arrays, add_array, &r, err));
     for (size_t i = 0; i < r.unit_count; i++)
         if (state->records.units[i].valid || state->records.units[i].damage)
             SQ_TRY(list_unit(&r, &state->records.units[i], i, err));

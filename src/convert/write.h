@@ -49,8 +49,8 @@ int sq_run_leave_damaged(struct sq_run *run, size_t which, const char *what, str
 /* The unit is not written; the run goes on. which: of the plan's */
 int sq_run_leave(struct sq_run *run, size_t which, const char *why, struct squall_error *err) SQUALL_CHECK;
 
-/* run.c: flags of all units with a record, whose runs were killed before they set them; where nobody else is at work. */
-int sq_plan_mend_all_flags(const struct squall_convert_plan *plan, const struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
+/* run.c: when all units are written and nobody else is at work, with the lock held: finish.h. */
+int sq_plan_finish(const struct squall_convert_plan *plan, struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
 
 /* run.c: with the lock held: the plan is made again where the store is no longer as it was planned for. */
 int sq_plan_on(struct squall_convert_plan *plan, struct squall_error *err) SQUALL_CHECK;
@@ -60,9 +60,6 @@ int sq_part_begin(struct squall_convert_plan *plan, struct sq_lock **ret_own, st
                   struct squall_error *err) SQUALL_CHECK;
 /* Its end, when its units are written: the journal is closed, and the last part does what concerns the whole. *own goes. */
 int sq_part_end(struct sq_run *run, struct sq_lock **own, struct squall_error *err) SQUALL_CHECK;
-
-/* sweep.c: remove what a killed run left half-written. Only while the lock is held. alone: no other part lives. */
-int sq_sweep(const struct squall_convert_plan *plan, bool alone, struct squall_error *err) SQUALL_CHECK;
 
 /* result.c: the report, as JSON and as text. *ret: squall_convert_result_done. */
 int sq_run_result(const struct sq_run *run, struct squall_convert_result *ret, struct squall_error *err) SQUALL_CHECK;

@@ -75,7 +75,7 @@ class Sweep:
 
     def kill_at_every_call(self, stride):
         """And the run that goes on from there at any of its calls, before one is let through."""
-        assert self.calls > 40
+        assert self.calls > 15
         points, rng = range(1 + stride // 2, self.calls + 1, stride), random.Random(self.calls)
         for n in points:
             self.reset()
@@ -203,6 +203,43 @@ def test_killed_at_every_call(sweep, stride):
 @at_faults
 def test_failed_at_every_call(sweep, stride, fault, words):
     sweep.fail_every_call(stride, fault, words)
+
+
+def killed_while_replacing(part):
+    """What a part leaves that dies while the chunks of a unit take the places of those that were there."""
+    for n in range(part.calls, 0, -1):
+        part.reset()
+        part.run(check=False, SQUALL_FAULT=f"{n}:kill")
+        if list(part.store.glob("chunk_exists/.squall/staged/*/t2m")) and '"staged"' in "".join(
+            path.read_text() for path in part.store.glob("chunk_exists/.squall/epoch-*-part-2.journal")
+        ):
+            return part.store
+    raise AssertionError("it replaces nothing")
+
+
+@pytest.fixture
+def finishing(squall, support, tmp_path):
+    source, before, store = tmp_path / "in", tmp_path / "before.zarr", tmp_path / "s" / "out.zarr"
+    store.parent.mkdir()
+    for n in range(3):
+        archive.write(archive.path_of(source, n, "a"), archive.run(n, ("t",), range(1)))
+    squall("convert", source, before, *CHUNKS)
+    archive.write(archive.path_of(source, 1, "b"), [archive.field("t", archive.init(1), 0, seed=5)])  # replaces a field
+    squall("convert", source, before, *CHUNKS, "--part", "1/2", check=False)
+    part = Sweep(support, before, source, store, [*CHUNKS, "--part", "2/2"])
+    shutil.move(killed_while_replacing(part), tmp_path / "killed.zarr")
+    finish = Sweep(support, tmp_path / "killed.zarr", "--finish", store, [])
+    assert finish.after == part.after and finish.after != files(before)
+    return finish
+
+
+def test_finish_killed_at_every_call(finishing):
+    finishing.kill_at_every_call(1)
+
+
+@at_faults
+def test_finish_failed_at_every_call(finishing, fault, words):
+    finishing.fail_every_call(1, fault, words)
 
 
 @pytest.mark.parametrize("stride", [29, pytest.param(1, marks=pytest.mark.long)])

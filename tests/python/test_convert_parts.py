@@ -285,6 +285,67 @@ def test_a_part_removes_what_is_left_among_its_own_units_and_the_last_one_the_re
     assert files(store) == whole
 
 
+# ---- --finish ----
+
+
+def test_finish_does_what_the_last_part_was_killed_before(squall, support, source, whole, store, tmp_path):
+    """Wherever that was: no source is needed, and a part that was not whole is told of."""
+    parts = Parts(squall, source, store, 2)
+    parts.run(1)
+    before, codes = tmp_path / "before", set()
+    shutil.copytree(store, before)
+    preload = {"LD_PRELOAD": str(support / "fail_io.so")}
+    command = [squall.binary, "convert", source, store, *OPTIONS, "--part", "2/2", "-q"]
+    count = tmp_path / "count"
+    subprocess.run(command, env=os.environ | preload | {"SQUALL_FAULT_COUNT": str(count)}, check=False)
+    calls = int(count.read_text())
+    for n in [*range(5, calls - 12, 13), *range(calls - 12, calls, 3)]:
+        shutil.rmtree(store)
+        shutil.copytree(before, store)
+        assert subprocess.run(command, env=os.environ | preload | {"SQUALL_FAULT": f"{n}:kill"}).returncode == -9
+        done = squall("convert", "--finish", store, "--json", check=False)
+        codes.add(done.code)
+        units = json.loads(done.out)["units"]
+        assert units["planned"] == 8 and done.code == (3 if units["left"] else 0), done.err
+        assert (files(store) == whole) == (units["left"] == 0), n
+        nothing_is_left(store)
+        flags_are_not_ahead(store, whole)
+        assert len(list(store.glob("chunk_exists/c/*"))) == 8 - units["left"]
+        squall("verify", store)
+    assert codes == {0, 3}
+    assert parts.run(2)["units"]["left_by_other_parts"] == 0
+    assert files(store) == whole
+    assert "8 units that the parts planned, all of them written" in squall("convert", "--finish", store).out
+
+
+def test_finish_is_refused_while_anybody_is_at_work(squall, source, store):
+    Parts(squall, source, store, 2).run(1)
+    lock = put_lock(store, "lock-part-2-of-2", (2, 2))
+    done = squall("convert", "--finish", store, check=False)
+    assert done.code == 4 and "in use by part 2 of 2" in done.err
+    waiting = subprocess.Popen([squall.binary, "convert", "--finish", store, "--lock-timeout", "100"], stdout=subprocess.PIPE, text=True)
+    time.sleep(0.2)
+    assert waiting.poll() is None
+    lock.unlink()
+    assert "but for 4 of 8 units that the parts planned" in waiting.communicate(timeout=100)[0] and waiting.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--finish"], 2, "something is missing"),
+        (["--finish", "a", "b"], 2, "--finish takes the store alone"),
+        (["--finish", "b", "--part", "1/2"], 2, "--finish and --part exclude each other"),
+        (["--finish", "b", "--dry-run"], 2, "--finish and --dry-run exclude each other"),
+        (["--finish", "/none/b.zarr"], 1, "/none/b.zarr: no such store"),
+        (["--finish", "/usr"], 2, "no store that squall convert has begun"),
+    ],
+)
+def test_what_cannot_be_finished_is_told(squall, arguments, code, words):
+    done = squall("convert", *arguments, check=False)
+    assert done.code == code and words in done.err
+
+
 # ---- waiting for a holder ----
 
 

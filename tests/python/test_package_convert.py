@@ -123,9 +123,10 @@ def test_every_option_of_the_command_is_a_keyword(squall_command):
     options = re.findall(r"--([a-z-]+)", "\n".join(re.findall(r"(?m)^ +(?:-.,)? *--[a-z-]+", squall_command("help", "convert").out)))
     ours = {"sources", "dest", "client", "progress"}
     keywords = set(inspect.signature(squall.convert).parameters) - ours
-    # strict=False is --keep-going; the report is what --json, --verbose and --log print, progress=False is --quiet; settings are in Python
+    # strict=False is --keep-going; without part= what parts have left is finished;
+    # the report is what --json, --verbose and --log print, progress=False is --quiet; settings are in Python
     assert keywords == {o.replace("-", "_") for o in options} - {
-        *("keep_going", "json", "quiet", "verbose", "help"),
+        *("keep_going", "finish", "json", "quiet", "verbose", "help"),
         *("config", "print_config", "log"),
     }
 

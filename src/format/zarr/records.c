@@ -31,6 +31,7 @@ struct replay {
     const char *command;
     struct sq_arena *arena;
     struct sq_record_run last_run;
+    struct sq_ranges planned;
 };
 
 char *sq_records_folder(const char *store)
@@ -220,6 +221,8 @@ static int take_line(struct replay *r, const char *line, size_t length, bool *re
         return take_input(r, v, err);
     if (sq_json_get(v, "run"))
         return take_run(r, sq_json_get(v, "run"), err);
+    if (sq_json_get(v, "planned"))
+        return read_ranges(r->arena, sq_json_get(v, "planned"), &r->planned, err);
     return sq_json_get(v, "format") ? take_head(r, v, err) : take_unit(r, v, err);
 }
 
@@ -393,6 +396,7 @@ static int load_once(const char *folder, struct sq_records *ret, struct squall_e
     records.last_epoch = r.source.epoch;
     records.command = r.command;
     records.last_run = r.last_run;
+    records.planned = r.planned;
     *ret = records;
     return 0;
 }

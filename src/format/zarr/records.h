@@ -87,6 +87,7 @@ struct sq_records {
     size_t journal_count, line_count;
     const char *command;           /* that the last run was started with, without the store; NULL: none told */
     struct sq_record_run last_run; /* units 0: none */
+    struct sq_ranges planned;      /* units that the sources held, as the parts of a conversion saw it that began last; empty: none told */
     struct sq_arena *arena;
 };
 

@@ -369,8 +369,10 @@ static int make_plan(struct squall_convert_plan *plan, const struct squall_conve
 /* All that follows from the destination. */
 static void forget(struct squall_convert_plan *plan)
 {
-    for (size_t i = 0; i < plan->unit_count; i++)
+    for (size_t i = 0; i < plan->unit_count; i++) {
         sq_free(plan->units[i].why);
+        sq_free(plan->units[i].damage);
+    }
     sq_free(plan->units);
     sq_free(plan->outlooks);
     sq_free(plan->bricks);

@@ -27,6 +27,7 @@ struct sq_planned_unit {
     size_t first_place, place_count; /* of the cube's */
     enum sq_todo todo;
     char *why;                           /* for REDO, KEEP and STRICT: a line for the user; else NULL */
+    char *damage;                        /* of a chunk, which no record tells of yet; NULL: none was met */
     const struct sq_record_unit *record; /* NULL: none */
     bool carries;                        /* its record fits the layout: what it has stored and the sources lack is carried over */
     uint64_t carried;                    /* how many fields those are, as far as the plan knows */

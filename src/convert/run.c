@@ -295,6 +295,20 @@ int sq_plan_finish(const struct squall_convert_plan *plan, struct sq_records *re
     return status;
 }
 
+/* What planning met of it, of a run that may end before the unit is anew. */
+static int note_damage(struct sq_run *run, struct squall_error *err)
+{
+    for (size_t i = 0; i < run->plan->unit_count; i++) {
+        const struct sq_planned_unit *unit = &run->plan->units[i];
+        if (!unit->damage)
+            continue;
+        if (!run->journal)
+            SQ_TRY(open_journal(run, err));
+        SQ_TRY(sq_run_note_damage(run, i, unit->damage, err));
+    }
+    return 0;
+}
+
 /* Others are locked out, but for parts that are at work. */
 static int prepare(struct sq_run *run, struct squall_error *err)
 {
@@ -306,6 +320,7 @@ static int prepare(struct sq_run *run, struct squall_error *err)
         SQ_TRY(sq_journals_join(plan->state.records_folder, &plan->state.records, err));
     SQ_TRY(go_on_with_staged(run, err));
     SQ_TRY(count_units(run, err));
+    SQ_TRY(note_damage(run, err));
     SQ_TRY(sq_plan_prepare(plan, err));
     return mend_flags(plan, err);
 }

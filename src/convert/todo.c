@@ -126,8 +126,8 @@ static bool has_bad(const struct sq_record_unit *record)
     return false;
 }
 
-/* Why a recorded unit is to be done again; *ret_why NULL: it is not. */
-static int why_again(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit, const struct wanted *w, bool fits,
+/* Why a recorded unit is to be done again; *ret_why NULL: it is not. Sets unit->damage. */
+static int why_again(const struct squall_convert_plan *plan, struct sq_planned_unit *unit, const struct wanted *w, bool fits,
                      char **ret_why, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *missing = NULL;
@@ -136,9 +136,11 @@ static int why_again(const struct squall_convert_plan *plan, const struct sq_pla
     if (fits && !unit->record->is_staged) /* the run looks for the chunks of one that is, before all else */
         SQ_TRY(missing_chunk(plan, unit->record, &missing, err));
     *ret_why = NULL;
+    if (missing && unit->record->valid && !(unit->damage = sq_format("%s is missing or has another length", missing)))
+        return sq_error_memory(err, strlen(missing));
     const bool retry = fits && plan->arrays.chunks_unseen && has_bad(unit->record);
     if (unit->record->damage)
-        *ret_why = sq_format("verify found damage: %s", unit->record->damage);
+        *ret_why = sq_format("it is damaged: %s", unit->record->damage);
     else if (!unit->record->valid && !unit->record->is_staged)
         *ret_why = sq_strdup("an earlier run was interrupted while it replaced the data");
     else if (!fits)
@@ -325,6 +327,7 @@ int sq_plan_count_left(const struct squall_convert_plan *plan, const struct sq_r
         if (unit.record)
             SQ_TRY(weigh(plan, &unit, err));
         sq_free(unit.why);
+        sq_free(unit.damage);
         *ret += (unit.record && unit.record->is_staged) || (sq_is_to_do(&unit) && !sq_records_left(now, unit.unit));
     }
     return 0;

@@ -262,12 +262,26 @@ static int note_bad_fields(struct sq_run *run, struct squall_error *err)
     return 0;
 }
 
+int sq_run_note_damage(const struct sq_run *run, size_t which, const char *what, struct squall_error *err)
+{
+    const struct squall_convert_plan *plan = run->plan;
+    const struct sq_planned_unit *planned = &plan->units[which];
+    const size_t store = strlen(plan->target);
+    const bool is_within = !strncmp(what, plan->target, store) && what[store] == '/';
+    SQ_TRY(sq_flags_clear(plan->target, plan->layout.flag_chunk, planned->unit * plan->layout.init_chunk, (size_t)plan->layout.init_chunk,
+                          err));
+    return sq_journal_add_invalid(run->journal, planned->unit, is_within ? what + store + 1 : what, err);
+}
+
 int sq_run_leave_damaged(struct sq_run *run, size_t which, const char *what, struct squall_error *err)
 {
+    const struct sq_planned_unit *planned = &run->plan->units[which];
+    if (planned->record->valid && !planned->damage) /* else it is noted */
+        SQ_TRY(sq_run_note_damage(run, which, what, err));
     SQ_CLEANUP_TEXT struct sq_text gone = SQ_TEXT_INIT;
-    sq_plan_files_gone(run->plan, run->plan->units[which].record, &gone);
+    sq_plan_files_gone(run->plan, planned->record, &gone);
     SQ_CLEANUP_FREE char *why =
-        sq_format("damaged: %s; so what the sources no longer hold cannot be carried over, and the unit is left as it is%s%s", what,
+        sq_format("damaged: %s; so what the sources no longer hold cannot be carried over, and the unit is left, its flags off%s%s", what,
                   gone.length ? ": to write it anew, give also " : "", sq_text_string(&gone));
     return why ? sq_run_leave(run, which, why, err) : sq_error_memory(err, gone.length);
 }

@@ -44,7 +44,9 @@ int sq_run_withdraw(const struct sq_run *run, const struct sq_planned_unit *plan
 /* A chunk that nothing touches is not stored; a killed run may have left one there. Of a unit that is stored it goes later. */
 int sq_run_remove_chunk(const struct sq_run *run, const struct sq_planned_unit *planned, const struct sq_layout_array *a, uint64_t chunk,
                         struct squall_error *err) SQUALL_CHECK;
-/* An old chunk cannot be carried over: the unit is left. */
+/* A chunk of the unit is not what its record says: flags off, durable → a line of the journal, as verify_note.h does. The journal is open. */
+int sq_run_note_damage(const struct sq_run *run, size_t which, const char *what, struct squall_error *err) SQUALL_CHECK;
+/* An old chunk cannot be carried over: the unit is left, and its damage is noted. */
 int sq_run_leave_damaged(struct sq_run *run, size_t which, const char *what, struct squall_error *err) SQUALL_CHECK;
 /* The unit is not written; the run goes on. which: of the plan's */
 int sq_run_leave(struct sq_run *run, size_t which, const char *why, struct squall_error *err) SQUALL_CHECK;

@@ -33,6 +33,7 @@ def flip(path, at=-1):
 
 # ---- GRIB ------------------------------------------------------------------------------------------------------------------------------
 
+FLAGS = ("chunk_exists/", "field_count/")
 LAYOUTS = [
     [],
     ["--dtype", "float16", "--on-overflow", "inf", "--chunks", "latitude=5,longitude=7"],
@@ -118,12 +119,13 @@ def test_an_old_chunk_that_is_damaged_is_named_and_its_unit_left(squall, tmp_pat
         chunk.write_bytes(chunk.read_bytes()[:-1])
     else:
         chunk.unlink()
-    before = {p: b for p, b in files(store).items() if "c/1" in p}
+    before = {p: b for p, b in files(store).items() if "c/1" in p and not p.startswith(FLAGS)}
     done = report(squall, source, store, code=3)
     assert done["units"] == {"done": 1, "skipped": 2, "failed": 1}
     why = done["failed"][0]["why"]
     assert why.startswith(f"damaged: {chunk}: ") and "give also " + archive.path_of(source, 1, "a").name in why
-    assert {p: b for p, b in files(store).items() if "c/1" in p} == before
+    assert {p: b for p, b in files(store).items() if "c/1" in p} == before  # and so its flags are off
+    assert [run["state"] for run in json.loads(squall("status", store, "--json").out)["runs"]][:2] == ["complete", "damaged"]
     assert report(squall, source, store, code=3)["units"]["failed"] == 1  # as long as it is so
     assert f"left: run 2024-02-28T06:00: damaged: {chunk}" in squall("status", store).out
     assert str(chunk) in json.loads(squall("status", store, "--json").out)["runs"][1]["left"]
@@ -207,6 +209,20 @@ def test_places_of_files_that_are_gone_are_kept(squall, tmp_path, store, options
     assert files(store) == files(tmp_path / "whole.zarr")
 
 
+def test_a_missing_chunk_that_a_run_meets_is_noted_before_all_else(squall, tmp_path, store):
+    """Also where the unit is not written then: readers who go by the flags see no fill in its place."""
+    source, _, comes = late(tmp_path)
+    squall("convert", source, store)
+    comes()
+    (store / "r2/c/1/0/0/0").unlink()
+    (source / "bad.grib2").write_bytes(archive.path_of(source, 1, "b").read_bytes()[:-30])
+    done = report(squall, source, store, "--strict", code=3)
+    assert any("--strict" in failed["why"] for failed in done["failed"])
+    runs = json.loads(squall("status", store, "--json").out)["runs"]
+    assert runs[1]["state"] == "damaged" and not (store / "chunk_exists/c/1").exists()
+    assert "r2/c/1/0/0/0" in runs[1]["damage"]
+
+
 def test_an_old_chunk_of_an_array_that_is_damaged_is_named_and_its_unit_left(squall, tmp_path, store):
     paths = small.make(tmp_path / "in", 3)
     options = ["--chunks", "time=12"]
@@ -216,6 +232,7 @@ def test_an_old_chunk_of_an_array_that_is_damaged_is_named_and_its_unit_left(squ
     before = files(store)["count/c/0/0/0"], files(store)["t/c/0/0/0"]
     done = report(squall, paths[2], store, *options, code=3)
     assert done["failed"][0]["why"].startswith(f"damaged: {chunk}: ") and "day00.nc, day01.nc" in done["failed"][0]["why"]
+    assert not [p for p in files(store) if p.startswith(FLAGS) and "/c/" in p]
     assert (files(store)["count/c/0/0/0"], files(store)["t/c/0/0/0"]) == before and not list(store.rglob("staged/*"))
     report(squall, *paths, store, *options)
     squall("convert", *paths, tmp_path / "whole.zarr", *options)

@@ -49,7 +49,7 @@ struct sq_record_unit {
     struct sq_record_source source; /* of the last word on it */
     bool valid;                     /* false: what is on disk may be something else; the rest says what was stored before */
     bool is_staged;               /* and it is this unit, but some of its chunks may still lie in the records' folder (convert/staged.h) */
-    const char *damage;           /* and this is what verify found; NULL: nothing */
+    const char *damage;           /* and this is the damage that was found; NULL: none */
     struct sq_record_file *files; /* that gave fields; sorted where the record was read */
     size_t file_count;
     struct sq_record_array *arrays;

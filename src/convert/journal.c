@@ -65,7 +65,7 @@ int sq_journal_new(const char *folder, struct sq_record_source source, const cha
                    struct squall_error *err)
 {
     if (source.epoch >= SQ_EPOCH_LIMIT)
-        return sq_error(err, SQUALL_ECORRUPT, "%s: there is no number left for another journal; the records are damaged", folder);
+        return sq_error(err, SQUALL_ECORRUPT, "%s: there is no number left for another journal; " SQ_RECORDS_DAMAGED, folder);
     struct sq_journal *journal = sq_alloc_zero(1, sizeof *journal);
     SQ_CLEANUP_JSON struct sq_json *head = sq_json_new_object();
     if (!journal)

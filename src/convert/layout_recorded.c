@@ -24,7 +24,7 @@ static int add_array(void *user, const char *name, const struct sq_json *v, stru
         good = good && sq_mul_u64(a->chunks_per_unit, a->grid[d], &a->chunks_per_unit) &&
                sq_mul_u64(a->slabs_per_init, a->shape[d] ? a->shape[d] : 1, &a->slabs_per_init);
     }
-    return good ? 0 : sq_error(err, SQUALL_ECORRUPT, "layout.json: array %s has no usable shape; the records are damaged", name);
+    return good ? 0 : sq_error(err, SQUALL_ECORRUPT, "layout.json: array %s has no usable shape; " SQ_RECORDS_DAMAGED, name);
 }
 
 int sq_layout_recorded(const struct sq_store_state *state, struct sq_layout *ret, struct squall_error *err)

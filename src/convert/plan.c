@@ -52,6 +52,19 @@ static int wait_for_holder(struct squall_convert_plan *plan, const char *records
     return sq_lock_look(records, plan->settings.part, &plan->patience, err);
 }
 
+/* --overwrite may replace a store whose records are damaged: it takes nothing from them. */
+static int read_state(struct squall_convert_plan *plan, struct squall_error *err)
+{
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    int status = sq_store_state_read(plan->settings.destination, &plan->state, &failure);
+    if (status == SQUALL_ECORRUPT && plan->settings.overwrite) {
+        sq_plan_say(plan, SQUALL_CONVERT_NOTE, "%s", failure.message);
+        plan->state.exists = true;
+        return 0;
+    }
+    return status ? sq_error(err, status, "%s", failure.message) : 0;
+}
+
 /* --overwrite: only a store of squall's is replaced, by one that begins from nothing. */
 static int look_at_destination(struct squall_convert_plan *plan, struct squall_error *err)
 {
@@ -63,7 +76,7 @@ static int look_at_destination(struct squall_convert_plan *plan, struct squall_e
     if (status)
         return status == SQUALL_ECANCELLED ? status : sq_error_within(err, status, "%s", destination);
     SQ_TRY(sq_rekey_recover(destination, err));
-    SQ_TRY(sq_store_state_read(destination, &plan->state, err));
+    SQ_TRY(read_state(plan, err));
     if (!plan->settings.overwrite || !plan->state.exists) {
         plan->target = sq_strdup(destination);
         return plan->target ? 0 : sq_error_memory(err, strlen(destination));

@@ -1,6 +1,7 @@
 /* See store_state.h. */
 #include "convert/store_state.h"
 #include "base/checked.h"
+#include "base/crc32c.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/flags.h"
@@ -20,6 +21,21 @@ static bool plausible(const struct sq_store_state *s)
     return s->init_count >= 1 && s->init_count <= SQ_INIT_COUNT_LIMIT && s->init_chunk >= 1 && s->init_chunk <= UINT32_MAX &&
            s->init_step_s >= 0 && sq_mul_i64((int64_t)s->init_count, s->init_step_s, &span) && sq_add_i64(s->init_start_s, span, &last) &&
            s->init_start_s > -(INT64_C(1) << 56) && last < INT64_C(1) << 56;
+}
+
+/* Of the value without its "crc32c", which a flipped digit of a time would else not show. */
+static int checksum(const struct sq_json *v, uint32_t *ret, struct squall_error *err)
+{
+    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
+    SQ_CLEANUP_JSON struct sq_json *bare = sq_json_copy(v);
+    if (!bare)
+        return sq_error_memory(err, sizeof(void *));
+    sq_json_remove(bare, "crc32c");
+    SQ_TRY(sq_json_write(bare, false, &text, err));
+    if (text.failed)
+        return sq_error_memory(err, text.length);
+    *ret = sq_crc32c(0, text.data, text.length);
+    return 0;
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------------- */
@@ -45,7 +61,21 @@ static int read_append(const struct sq_json *dim, const struct sq_json *init, co
         return sq_error_memory(err, state->init_count * sizeof *state->init_times_s);
     for (uint64_t i = 0; i < sq_json_count(times) && good; i++)
         good = sq_json_int(sq_json_at(times, (size_t)i), &state->init_times_s[i]);
-    return good ? 0 : sq_error(err, SQUALL_ECORRUPT, "%s: the append dimension is not told; the records are damaged", path);
+    return good ? 0 : sq_error(err, SQUALL_ECORRUPT, "%s: the append dimension is not told; " SQ_RECORDS_DAMAGED, path);
+}
+
+/* The checksum first: numbers that cannot be are then told as what they are. Files of earlier versions have none. */
+static int check_layout(const char *path, const struct sq_json *v, struct squall_error *err)
+{
+    const struct sq_json *told = sq_json_get(v, "crc32c");
+    uint64_t expected = 0;
+    uint32_t sum = 0;
+    if (!told)
+        return 0;
+    SQ_TRY(checksum(v, &sum, err));
+    return sq_json_uint(told, &expected) && expected == sum
+               ? 0
+               : sq_error(err, SQUALL_ECORRUPT, "%s: checksum does not match; " SQ_RECORDS_DAMAGED, path);
 }
 
 static int read_layout(const char *path, struct sq_store_state *state, struct squall_error *err)
@@ -54,13 +84,17 @@ static int read_layout(const char *path, struct sq_store_state *state, struct sq
     struct sq_json *parsed = NULL;
     size_t size = 0;
     int64_t format;
+    struct squall_error failure = SQUALL_ERROR_INIT;
     SQ_TRY(sq_file_read_all(path, LAYOUT_LIMIT_BYTES, &text, &size, err));
-    int status = sq_json_parse(text, size, &parsed, err);
+    int status = sq_json_parse(text, size, &parsed, &failure);
+    if (status == SQUALL_ECORRUPT)
+        return sq_error(err, status, "%s: %s; " SQ_RECORDS_DAMAGED, path, failure.message);
     if (status)
-        return sq_error_within(err, status, "%s", path);
+        return sq_error(err, status, "%s: %s", path, failure.message);
     SQ_CLEANUP_JSON struct sq_json *v = parsed;
+    SQ_TRY(check_layout(path, v, err));
     if (!sq_json_int(sq_json_get(v, "format"), &format))
-        return sq_error(err, SQUALL_ECORRUPT, "%s: it does not say its format; the records are damaged", path);
+        return sq_error(err, SQUALL_ECORRUPT, "%s: it does not say its format; " SQ_RECORDS_DAMAGED, path);
     if (format != SQ_RECORD_FORMAT)
         return sq_error(err, SQUALL_EREFUSED, "%s: record format %lld is of another version of squall (this one's: %d)", path,
                         (long long)format, SQ_RECORD_FORMAT);
@@ -69,7 +103,7 @@ static int read_layout(const char *path, struct sq_store_state *state, struct sq
         !sq_json_int(sq_json_get(init, "start"), &state->init_start_s) || !sq_json_int(sq_json_get(init, "step"), &state->init_step_s) ||
         !sq_json_uint(sq_json_get(init, "count"), &state->init_count) || !sq_json_uint(sq_json_get(init, "chunk"), &state->init_chunk) ||
         !plausible(state))
-        return sq_error(err, SQUALL_ECORRUPT, "%s: layout, schema or init_time is missing; the records are damaged", path);
+        return sq_error(err, SQUALL_ECORRUPT, "%s: layout, schema or init_time is missing; " SQ_RECORDS_DAMAGED, path);
     SQ_TRY(read_append(sq_json_get(init, "dim"), init, path, state, err));
     state->layout = sq_json_share(layout);
     state->schema = sq_json_share(schema);
@@ -252,6 +286,10 @@ int sq_store_state_write(const char *records_folder, const struct sq_json *layou
     if (!path || !v || sq_json_set_int(v, "format", SQ_RECORD_FORMAT) || sq_json_set_string(v, "layout_id", layout_id) ||
         sq_json_set(v, "layout", sq_json_share(layout)) || sq_json_set(v, "init_time", init_json(cube, init_chunk)) ||
         sq_json_set(v, "schema", sq_json_share(schema)))
+        return sq_error_memory(err, sizeof(void *));
+    uint32_t sum = 0;
+    SQ_TRY(checksum(v, &sum, err));
+    if (sq_json_set(v, "crc32c", sq_json_new_uint(sum)))
         return sq_error_memory(err, sizeof(void *));
     SQ_TRY(sq_json_write(v, true, &text, err));
     sq_text_add(&text, "\n");

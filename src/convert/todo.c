@@ -8,6 +8,8 @@
 #include "convert/flags.h"
 #include "convert/plan.h"
 #include "store/zarr_writer.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Slabs of each array for which the sources hold a field. */
@@ -234,6 +236,18 @@ static bool has_bad_input(const struct squall_convert_plan *plan, const struct s
     return false;
 }
 
+/* first, last: the files of its flags. */
+static int lost_record(uint64_t first, uint64_t last, char **ret_why, struct squall_error *err)
+{
+    char to[32] = "";
+    if (last > first)
+        snprintf(to, sizeof to, " to %" PRIu64, last);
+    *ret_why = sq_format("chunk_exists says that it is stored, but its record is lost; left as it is. To write it from the sources, "
+                         "remove chunk_exists/c/%" PRIu64 "%s",
+                         first, to);
+    return *ret_why ? 0 : sq_error_memory(err, sizeof to);
+}
+
 /*
  * A unit without a record: it is new, unless a flag says that it is stored. A record is durable before its flags are, so such a
  * record has been lost, and with it what must not become fill.
@@ -254,10 +268,7 @@ static int weigh_unrecorded(const struct squall_convert_plan *plan, struct sq_pl
         if (!flags[i].exists)
             continue;
         unit->todo = SQ_TODO_KEEP;
-        unit->why =
-            sq_strdup("chunk_exists says that it is stored, but its record is lost; left as it is. To write it from the sources, remove "
-                      "its files in chunk_exists/c");
-        return unit->why ? 0 : sq_error_memory(err, sizeof *unit);
+        return lost_record(first / plan->layout.flag_chunk, (first + count - 1) / plan->layout.flag_chunk, &unit->why, err);
     }
     return 0;
 }

@@ -78,6 +78,16 @@ def edit(path, change):
     path.write_text(json.dumps(value))
 
 
+def edit_layout(store, change):
+    """Without its checksum, as earlier versions wrote it: what it says is believed."""
+
+    def change_it(v):
+        del v["crc32c"]
+        change(v)
+
+    edit(store / RECORDS / "layout.json", change_it)
+
+
 def cut_lines(data):
     return b"".join(data.splitlines(True)[:-1])
 
@@ -171,7 +181,7 @@ def test_status_of_very_many_runs_is_bounded(look, store):
         v["init_time"].update(count=2_000_000)
         v["schema"].update(count=2_000_000)
 
-    edit(store / RECORDS / "layout.json", change)
+    edit_layout(store, change)
     done = look("status", store, codes=(0,), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)))
     assert "1800000 earlier init times left out" in done.out
     assert len(done.out) < 10_000_000
@@ -184,9 +194,46 @@ def test_a_journal_whose_place_is_unknown_is_refused(look, made, store, name):
     assert name in look("status", store, codes=(1,)).err
 
 
+def test_the_checksum_of_layout_json_is_that_of_its_other_members(store):
+    value = json.loads((store / RECORDS / "layout.json").read_text())
+    told = value.pop("crc32c")
+    assert told == crc32c(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def digits_of(text, key):
+    at = text.index(f'"{key}":') + len(key) + 3
+    return [at + i for i in range(len(text[at:]) - len(text[at:].lstrip("0123456789")))]
+
+
+@pytest.mark.parametrize("key", ["start", "step", "count", "chunk", "format", "crc32c"])
+def test_a_flipped_digit_of_layout_json_moves_no_run_to_another_time(look, made, store, key):
+    """Each was a number that could be; the next run wrote the coordinates that followed from it."""
+    path = store / RECORDS / "layout.json"
+    text = path.read_text()
+    before = {p: p.read_bytes() for p in store.rglob("*") if p.is_file() and p != path}
+    for at in digits_of(text, key):
+        path.write_text(text[:at] + str(int(text[at]) ^ 1) + text[at + 1 :])
+        for command in (["status", store], ["verify", store], ["convert", made[0], store], ["convert", made[1], store]):
+            done = look(*command, codes=(1, 4) if key == "format" else (1,))
+            assert "layout.json" in done.err and ("put the file back" in done.err or key == "format"), done.err
+    assert {p: p.read_bytes() for p in before} == before
+    path.write_text(text)
+    look("verify", store, codes=(0,))
+
+
+@pytest.mark.parametrize("name", ["layout.json", "epoch-000001-part-0.journal"])
+def test_a_store_whose_records_are_damaged_is_made_anew_with_overwrite(look, made, store, name):
+    path = store / RECORDS / name
+    path.write_bytes(path.read_bytes().replace(b"t2m", b"t2n", 1))
+    assert "--overwrite" in look("convert", made[0], store, codes=(1,)).err
+    look("convert", made[0], store, "--overwrite", codes=(0,))
+    look("verify", store, codes=(0,))
+    assert {p.name for p in store.parent.iterdir()} == {store.name}
+
+
 @pytest.mark.parametrize("count", [2**25, 2**32 - 1])
 def test_a_claim_of_more_runs_than_there_can_be_is_refused(look, store, count):
-    edit(store / RECORDS / "layout.json", lambda v: v["init_time"].update(count=count))
+    edit_layout(store, lambda v: v["init_time"].update(count=count))
     assert "records are damaged" in look("status", store, codes=(1,)).err
 
 

@@ -240,7 +240,7 @@ static int replay_journal(struct replay *r, const char *path, struct squall_erro
         if (status)
             return sq_error_within(err, status, "%s, line %zu", path, number);
         if (torn && newline + 1 < end)
-            return sq_error(err, SQUALL_ECORRUPT, "%s, line %zu: checksum does not match; the records are damaged", path, number);
+            return sq_error(err, SQUALL_ECORRUPT, "%s, line %zu: checksum does not match; " SQ_RECORDS_DAMAGED, path, number);
         line = newline + 1;
         r->line_count++;
     }

@@ -18,6 +18,9 @@ enum {
     SQ_EPOCH_LIMIT = 1000000 /* six digits, so that names sort as numbers */
 };
 
+/* How messages about what is in them end. */
+#define SQ_RECORDS_DAMAGED "the records are damaged: put the file back from a backup, or make the store anew with --overwrite"
+
 /* A source file as it was: known again by these three, wherever it lies. */
 struct sq_record_file {
     const char *name; /* the last part of its path */

@@ -19,7 +19,7 @@ enum { INIT_TIME_CHUNK = 4096, COORDINATE_RANK_MAX = 8 };
 /* A chunk of a coordinate that is longer than this is cut. */
 static const uint64_t COORDINATE_CHUNK_BYTES = (uint64_t)16 << 20;
 
-static const char COORDINATE_CODEC[] = "zstd:level=3";
+static const char COORDINATE_CODEC[] = "zstd:level=3,checksum=true"; /* no record has their checksums: this one tells of a flipped bit */
 
 /* A coordinate or flag with what its description points at. */
 struct small_array {

@@ -13,6 +13,7 @@
 #include "convert/rekey.h"
 #include "convert/store_state.h"
 #include "convert/summary.h"
+#include "convert/verify_metadata.h"
 #include "convert/verify_note.h"
 #include "cube/array_damage.h"
 #include "engine/array.h"
@@ -242,42 +243,77 @@ static int check_chunk(void *user, size_t index, unsigned worker, struct squall_
     return 0;
 }
 
-/* Init times that the flags of a chunk call stored, and no record does. flags: as many as a chunk has. */
-static int check_chunk_of_flags(struct verify *v, const struct sq_store_state *state, uint64_t first, uint64_t chunk,
-                                const uint32_t *counts, struct sq_flag *flags, struct squall_error *err)
+/* What the flags of an init time are to say by its record; neither where it has none. */
+static struct sq_flag flag_by_record(const struct recorded *r, const struct sq_store_state *state, uint64_t init)
 {
-    const uint64_t left = state->init_count - first, count = left < chunk ? left : chunk;
-    SQ_TRY(sq_flags_get(v->store, chunk, first, flags, (size_t)count, err));
-    for (uint64_t i = 0; i < count; i++) {
-        char time[SQ_TIME_TEXT_BYTES];
-        if (!flags[i].exists || counts[first + i] > 0)
-            continue;
-        sq_store_init_text(state, first + i, time);
-        SQ_TRY(add_finding(v, &v->bad, SIZE_MAX,
-                           sq_format("%s: chunk_exists is true for %s %s, but no record says so", v->store,
-                                     state->of_arrays ? state->append_dim : "run", time),
-                           err));
-    }
+    const struct sq_record_unit *record = sq_records_unit(&state->records, init / state->init_chunk);
+    const size_t within = (size_t)(init % state->init_chunk);
+    if (!record || !record->valid || within >= record->init_count ||
+        !sq_layout_fits(r->layout.arrays, r->layout.array_count, r->layout.init_chunk, record)) /* list_unit tells of that */
+        return (struct sq_flag){0};
+    return sq_layout_flag(r->layout.of_arrays, record, within);
+}
+
+/* "STORE/field_count/c/3: field_count is 5 for run 2022-01-01T18:00, but its record says 12" */
+static int add_flag(struct verify *v, const struct sq_store_state *state, const char *array, uint64_t init, const char *is, const char *but,
+                    struct squall_error *err)
+{
+    char time[SQ_TIME_TEXT_BYTES];
+    const uint64_t number = init / state->flag_chunk;
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(v->store, array, 1, &number);
+    if (!path)
+        return sq_error_memory(err, strlen(v->store));
+    sq_store_init_text(state, init, time);
+    return add_finding(
+        v, &v->bad, SIZE_MAX,
+        sq_format("%s: %s is %s for %s %s, but %s", path, array, is, state->of_arrays ? state->append_dim : "run", time, but), err);
+}
+
+static int check_flag(struct recorded *r, const struct sq_store_state *state, uint64_t init, const struct sq_flag *flag,
+                      struct squall_error *err)
+{
+    const struct sq_flag expected = flag_by_record(r, state, init);
+    char is[16], but[40];
+    if (flag->exists && expected.field_count == 0)
+        return add_flag(r->v, state, SQ_FLAG_EXISTS, init, "true", "no record says so", err);
+    if (flag->exists != expected.exists)
+        return add_flag(r->v, state, SQ_FLAG_EXISTS, init, flag->exists ? "true" : "not true",
+                        flag->exists ? "its record says that it is not whole" : "its record says that it is whole", err);
+    if (!flag->exists || flag->field_count == expected.field_count)
+        return 0;
+    snprintf(is, sizeof is, "%" PRIu32, flag->field_count);
+    snprintf(but, sizeof but, "its record says %" PRIu32, expected.field_count);
+    return add_flag(r->v, state, SQ_FLAG_COUNT, init, is, but, err);
+}
+
+/* flags: as many as a chunk has, of which the file of chunk_exists is there: it was written when the record was. */
+static int check_chunk_of_flags(struct recorded *r, const struct sq_store_state *state, uint64_t first, struct sq_flag *flags,
+                                struct squall_error *err)
+{
+    const uint64_t chunk = state->flag_chunk, left = state->init_count - first, count = left < chunk ? left : chunk;
+    SQ_TRY(sq_flags_get(r->v->store, chunk, first, flags, (size_t)count, err));
+    for (uint64_t i = 0; i < count; i++)
+        SQ_TRY(check_flag(r, state, first + i, &flags[i], err));
     return 0;
 }
 
-static int check_flags(struct verify *v, const struct sq_store_state *state, struct squall_error *err)
+/* A file that is not there is no damage: a run that was killed before its flags leaves none. */
+static int check_flags(struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE uint32_t *counts = sq_alloc(state->init_count, sizeof *counts);
+    struct verify *v = r->v;
     SQ_CLEANUP_FREE char *folder = sq_format("%s/%s/c", v->store, SQ_FLAG_EXISTS);
     char **names = NULL;
     size_t name_count = 0;
     const uint64_t chunk = state->flag_chunk;
     SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc((size_t)(chunk < state->init_count ? chunk : state->init_count), sizeof *flags);
-    if (!counts || !folder || !flags)
-        return sq_error_memory(err, state->init_count * sizeof *counts);
-    sq_count_fields(&state->records, state->init_chunk, state->init_count, counts);
+    if (!folder || !flags)
+        return sq_error_memory(err, strlen(v->store));
     int status = sq_folder_list_if_there(folder, &names, &name_count, err); /* where it is not, no run is stored yet */
     for (size_t i = 0; i < name_count && !status; i++) {
         char *end;
         unsigned long long number = strtoull(names[i], &end, 10);
         if (names[i][0] >= '0' && names[i][0] <= '9' && !*end && number < (state->init_count + chunk - 1) / chunk)
-            status = check_chunk_of_flags(v, state, number * chunk, chunk, counts, flags, err);
+            status = check_chunk_of_flags(r, state, number * chunk, flags, err);
     }
     sq_names_free(names, name_count);
     return status;
@@ -520,8 +556,14 @@ static bool has_chunks(const struct recorded *r, const struct sq_layout_array *a
     return false;
 }
 
+static int add_metadata(void *user, char *line, struct squall_error *err)
+{
+    struct verify *v = user;
+    return add_finding(v, &v->bad, SIZE_MAX, line, err);
+}
+
 /* Would a reader see this store, with all that the records tell of? */
-static int check_rest(squall_context *ctx, struct recorded *r, struct squall_error *err)
+static int check_rest(squall_context *ctx, struct recorded *r, uint64_t init_count, struct squall_error *err)
 {
     struct verify *v = r->v;
     struct squall_error failure = SQUALL_ERROR_INIT;
@@ -543,6 +585,8 @@ static int check_rest(squall_context *ctx, struct recorded *r, struct squall_err
     }
     if (!status)
         status = check_coordinates(r, ds, err);
+    if (!status)
+        status = sq_verify_metadata(v->store, init_count, add_metadata, v, err);
     squall_dataset_close(ds);
     return status;
 }
@@ -594,10 +638,10 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
     SQ_TRY(tell_noted(&r, state, err));
     SQ_TRY(note_all(&r, state, err));
     v->at_the_rest = true;
-    SQ_TRY(check_flags(v, state, err));
+    SQ_TRY(check_flags(&r, state, err));
     SQ_TRY(sq_json_each(sq_json_get(state->schema, "failed"), add_failed, &r, err));
     if (state->complete)
-        return check_rest(ctx, &r, err);
+        return check_rest(ctx, &r, state->init_count, err);
     if (state->records.unit_count == 0) /* a run was stopped before readers could see anything */
         return 0;
     return add_finding(v, &v->bad, SIZE_MAX, sq_format("%s/zarr.json: missing", v->store), err);

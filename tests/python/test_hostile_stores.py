@@ -231,6 +231,27 @@ def test_a_store_whose_records_are_damaged_is_made_anew_with_overwrite(look, mad
     assert {p.name for p in store.parent.iterdir()} == {store.name}
 
 
+def flip(data):
+    return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage", [flip, lambda data: data[:-2], lambda data: b"", lambda data: bytes(len(data))], ids=["a bit", "cut", "empty", "zeros"]
+)
+def test_verify_names_every_damaged_file_of_the_store(look, made, store, damage):
+    """Metadata, coordinates and flags have no records of their own; a conversion mends them all."""
+    files = sorted(p for p in store.rglob("*") if p.is_file() and RECORDS not in str(p) and p != store / "zarr.json")
+    for path in files:
+        good = path.read_bytes()
+        path.write_bytes(damage(good))
+        done = look("verify", store, codes=(5,))
+        array = path.relative_to(store).parts[0]
+        assert str(path) in done.out or f"{store}: {array}: chunk" in done.out, (path, done.out)
+        look("convert", made[0], store, codes=(0,))
+        assert path.read_bytes() == good, path
+    look("verify", store, codes=(0,))
+
+
 @pytest.mark.parametrize("count", [2**25, 2**32 - 1])
 def test_a_claim_of_more_runs_than_there_can_be_is_refused(look, store, count):
     edit_layout(store, lambda v: v["init_time"].update(count=count))

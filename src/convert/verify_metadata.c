@@ -1,0 +1,97 @@
+/* See verify_metadata.h. */
+#include "convert/verify_metadata.h"
+#include "base/error_internal.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "io/tree.h"
+#include "sys/file.h"
+#include <string.h>
+
+struct metadata_check {
+    const char *store;
+    uint64_t init_count;
+    sq_metadata_finding *found;
+    void *user;
+};
+
+/* *ret NULL: it cannot be read, and failure says why. */
+static int read_document(const char *path, struct sq_json **ret, struct squall_error *failure, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    *ret = NULL;
+    int status = sq_file_read_all(path, SQ_JSON_LIMIT_BYTES, &text, &length, failure);
+    if (!status) {
+        struct squall_error reason = SQUALL_ERROR_INIT;
+        status = sq_json_parse(text, length, ret, &reason);
+        if (status)
+            status = sq_error(failure, status, "%s: %s", path, reason.message);
+    }
+    return status == SQUALL_ENOMEM ? sq_error(err, status, "%s", failure->message) : 0;
+}
+
+/* The same, or longer along the append dimension, as layout.json has it. */
+static bool is_shape(const struct sq_json *own, const struct sq_json *told, uint64_t init_count)
+{
+    uint64_t first = 0;
+    if (sq_json_equal(own, told))
+        return true;
+    if (sq_json_count(own) != sq_json_count(told) || !sq_json_uint(sq_json_at(own, 0), &first) || first != init_count)
+        return false;
+    for (size_t d = 1; d < sq_json_count(told); d++)
+        if (!sq_json_equal(sq_json_at(own, d), sq_json_at(told, d)))
+            return false;
+    return true;
+}
+
+struct comparison {
+    const struct sq_json *own;
+    uint64_t init_count;
+    const char *differs; /* the first member that is not the same */
+};
+
+static int compare_member(void *user, const char *key, const struct sq_json *told, struct squall_error *err)
+{
+    struct comparison *c = user;
+    const struct sq_json *own = sq_json_get(c->own, key);
+    (void)err;
+    if (!c->differs && !(strcmp(key, "shape") ? sq_json_equal(own, told) : is_shape(own, told, c->init_count)))
+        c->differs = key;
+    return 0;
+}
+
+static int check_node(void *user, const char *key, const struct sq_json *told, struct squall_error *err)
+{
+    const struct metadata_check *check = user;
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    struct sq_json *read = NULL;
+    if (!sq_tree_key_stays_inside(key)) /* opening the store has told of it */
+        return 0;
+    SQ_CLEANUP_FREE char *path = sq_format("%s/%s/zarr.json", check->store, key);
+    if (!path)
+        return sq_error_memory(err, strlen(key));
+    SQ_TRY(read_document(path, &read, &failure, err));
+    SQ_CLEANUP_JSON struct sq_json *own = read;
+    if (!own)
+        return check->found(check->user, sq_strdup(failure.message), err);
+    struct comparison c = {own, check->init_count, NULL};
+    SQ_TRY(sq_json_each(told, compare_member, &c, err));
+    if (!c.differs && sq_json_count(own) == sq_json_count(told))
+        return 0;
+    return check->found(check->user,
+                        sq_format("%s: its %s is not what %s/zarr.json says of it", path, c.differs ? c.differs : "content", check->store),
+                        err);
+}
+
+int sq_verify_metadata(const char *store, uint64_t init_count, sq_metadata_finding *found, void *user, struct squall_error *err)
+{
+    struct metadata_check check = {store, init_count, found, user};
+    struct squall_error failure = SQUALL_ERROR_INIT;
+    struct sq_json *read = NULL;
+    SQ_CLEANUP_FREE char *path = sq_path_join(store, "zarr.json");
+    if (!path)
+        return sq_error_memory(err, strlen(store));
+    SQ_TRY(read_document(path, &read, &failure, err));
+    SQ_CLEANUP_JSON struct sq_json *root = read;
+    return sq_json_each(sq_json_get(sq_json_get(root, "consolidated_metadata"), "metadata"), check_node, &check, err);
+}

@@ -104,14 +104,18 @@ static int look_at(const char *path, const struct sq_process *self, struct claim
     enum sq_file_kind kind;
     SQ_CLEANUP_FREE char *text = NULL;
     size_t length = 0;
+    struct squall_error failure = SQUALL_ERROR_INIT;
     *ret = (struct claim){0};
     SQ_TRY(sq_file_stat(path, &kind, NULL, err));
     if (kind == SQ_FILE_NONE)
         return 0;
-    int status = sq_file_read_all(path, LOCK_LIMIT_BYTES, &text, &length, err);
+    int status = sq_file_read_all(path, LOCK_LIMIT_BYTES, &text, &length, &failure);
     if (status == SQUALL_ENOTFOUND) /* released just now */
         return 0;
-    SQ_TRY(status);
+    if (status == SQUALL_EUNSUPPORTED || status == SQUALL_ECORRUPT) /* no file, or one too long */
+        return sq_error(err, SQUALL_EREFUSED, "%s; that is no lock of squall's: if no other run works here, remove it", failure.message);
+    if (status)
+        return sq_error(err, status, "%s", failure.message);
     if (!read_holder(text, length, &ret->holder))
         return sq_error(err, SQUALL_EREFUSED, "%s is there but does not say whose lock it is; if no other run works here, remove it", path);
     ret->state = sq_process_look(&ret->holder.process, self);
@@ -295,7 +299,11 @@ static int make(const char *path, struct sq_part part, const struct sq_process *
             SQ_TRY(sq_file_remove(path, err));
         SQ_TRY(sq_atomic_create(path, text.data, text.length, &made, err));
     }
-    return made ? 0 : sq_error(err, SQUALL_EREFUSED, "%s: other runs take and release it all the time; start again", path);
+    return made ? 0
+                : sq_error(err, SQUALL_EREFUSED,
+                           "%s: other runs take and release it all the time, or it is a link that leads nowhere; start again, and if no "
+                           "other run works here, remove it",
+                           path);
 }
 
 static int take_whole(const char *folder, const char *path, const struct sq_process *self, struct squall_error *err)

@@ -162,7 +162,9 @@ int sq_staged_sweep(const char *records_folder, struct sq_part part, const struc
     size_t count;
     if (!all)
         return sq_error_memory(err, strlen(records_folder));
-    SQ_TRY(sq_folder_list_if_there(all, &names, &count, err));
+    if (!sq_folder_is_real(all)) /* of a link, what it leads to is not this store's */
+        return sq_file_remove(all, err);
+    SQ_TRY(sq_folder_list(all, &names, &count, err));
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         char *end;

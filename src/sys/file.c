@@ -239,6 +239,8 @@ int sq_folder_make(const char *path, struct squall_error *err)
     struct stat s;
     if (os_errno == EEXIST && stat(path, &s) == 0 && S_ISDIR(s.st_mode))
         return 0;
+    if (os_errno == EEXIST && lstat(path, &s) == 0 && S_ISLNK(s.st_mode))
+        return sq_error(err, SQUALL_EIO, "%s: a link that leads nowhere, where a folder is to be; make the folder that it names", path);
     return sq_error_errno(err, os_errno, "%s: making the folder", path);
 }
 

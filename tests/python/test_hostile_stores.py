@@ -231,6 +231,42 @@ def test_a_store_whose_records_are_damaged_is_made_anew_with_overwrite(look, mad
     assert {p.name for p in store.parent.iterdir()} == {store.name}
 
 
+@pytest.mark.parametrize("kind", ["folder", "fifo", "long", "nowhere"])
+@pytest.mark.parametrize("name", ["lock", "lock-part-1-of-2"])
+def test_what_is_no_lock_is_refused_with_the_file_to_remove(look, made, store, name, kind):
+    lock = store / RECORDS / name
+    if kind == "folder":
+        lock.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(lock)
+    elif kind == "long":
+        lock.write_text("x" * 5000)
+    else:
+        lock.symlink_to("nothing")
+    options = ["--part", "1/2"] if kind == "nowhere" and name != "lock" else []  # the whole looks at what lies there, and nothing does
+    done = look("convert", made[1], store, *options, codes=(4,))
+    assert f"{RECORDS}/{name}" in done.err and "remove it" in done.err
+
+
+def test_a_link_in_the_place_of_what_is_staged_loses_nothing_outside(look, made, store, tmp_path):
+    outside = tmp_path / "outside"
+    (outside / "0").mkdir(parents=True)
+    (outside / "0/kept").write_text("precious")
+    (outside / "kept").write_text("precious")
+    (store / RECORDS / "staged").symlink_to(outside)
+    look("convert", made[1], store, codes=(0, 3))
+    assert sorted(p.name for p in outside.rglob("*")) == ["0", "kept", "kept"]
+    assert not (store / RECORDS / "staged").is_symlink()
+
+
+def test_a_destination_that_is_a_link_to_nowhere_is_told(look, made, tmp_path):
+    (tmp_path / "link.zarr").symlink_to("disk/out.zarr")
+    assert "link.zarr: a link that leads nowhere" in look("convert", made[0], tmp_path / "link.zarr", codes=(1,)).err
+    (tmp_path / "disk/out.zarr").mkdir(parents=True)
+    look("convert", made[0], tmp_path / "link.zarr", codes=(0,))
+    look("verify", tmp_path / "disk/out.zarr", codes=(0,))
+
+
 def flip(data):
     return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "convert/carry.h"
 #include "convert/flags.h"
+#include "io/atomic_file.h"
 #include "store/zarr_writer.h"
 #include "sys/file.h"
 #include <stdio.h>
@@ -106,7 +107,7 @@ static int place_chunk(struct placing *p, const struct sq_layout_array *a, const
     if (!exists || !is_good)
         return 0;
     SQ_TRY(enter_folder(p, to, err));
-    return sq_file_rename(from, to, err);
+    return sq_atomic_link(from, to, err); /* a renaming could be durable in the one folder and not in the other: the chunk is in neither then */
 }
 
 static int place_chunks(struct placing *p, struct squall_error *err)

@@ -45,16 +45,22 @@ static int fill_and_close(int fd, const char *path, const void *bytes, size_t si
     return status;
 }
 
+/* In path's folder; sq_free. */
+static char *temporary_name(const char *path)
+{
+    const int folder_length = (int)(sq_path_name(path) - path);
+    const struct sq_process_tag me = sq_process_tag();
+    return sq_format("%.*s.%s.%08" PRIx32 "-%" PRId64 "-%" PRIx64 "-%lu%s", folder_length, path, sq_path_name(path), me.machine, me.pid,
+                     me.start_ticks, atomic_fetch_add(&counter, 1), TEMPORARY_SUFFIX);
+}
+
 /* The folder's path and a new temporary file in it, whole and closed. Both paths: the caller's, sq_free. */
 static int make_temporary(const char *path, const void *bytes, size_t size_bytes, enum sq_durability durability, char **ret_folder,
                           char **ret_temporary, struct squall_error *err)
 {
     size_t folder_length = (size_t)(sq_path_name(path) - path);
     SQ_CLEANUP_FREE char *folder = folder_length ? sq_strndup(path, folder_length) : sq_strdup(".");
-    const struct sq_process_tag me = sq_process_tag();
-    SQ_CLEANUP_FREE char *temporary =
-        sq_format("%.*s.%s.%08" PRIx32 "-%" PRId64 "-%" PRIx64 "-%lu%s", (int)folder_length, path, sq_path_name(path), me.machine, me.pid,
-                  me.start_ticks, atomic_fetch_add(&counter, 1), TEMPORARY_SUFFIX);
+    SQ_CLEANUP_FREE char *temporary = temporary_name(path);
     if (!temporary || !folder)
         return sq_error_memory(err, strlen(path));
     int fd = SQ_UNINTERRUPTED(open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -106,6 +112,21 @@ int sq_atomic_create(const char *path, const void *bytes, size_t size_bytes, boo
         SQ_TRY(sq_folder_sync(folder, err));
     *ret_made = !os_errno;
     return 0;
+}
+
+int sq_atomic_link(const char *from, const char *to, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *temporary = temporary_name(to);
+    if (!temporary)
+        return sq_error_memory(err, strlen(to));
+    const int os_errno = link(from, temporary) == 0 ? 0 : errno;
+    if (os_errno == EPERM || os_errno == EOPNOTSUPP || os_errno == EMLINK)
+        return sq_file_rename(from, to, err);
+    if (os_errno && os_errno != EEXIST) /* a name that no other process makes: on NFS, of an answer that was lost */
+        return sq_error_errno(err, os_errno, "%s: giving it a second name, %s", from, to);
+    int status = sq_file_rename(temporary, to, err);
+    unlink(temporary); /* it is there where the renaming failed, or where both names were the file's already */
+    return status;
 }
 
 /* By whom a name is, if it is a temporary file's. */

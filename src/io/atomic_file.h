@@ -23,6 +23,11 @@ int sq_atomic_write(const char *path, const void *bytes, size_t size_bytes, enum
  * try at once exactly one makes it. Durable (SQ_DURABILITY_FULL).
  */
 int sq_atomic_create(const char *path, const void *bytes, size_t size_bytes, bool *ret_made, struct squall_error *err) SQUALL_CHECK;
+/*
+ * A second name for a file, in the place of what has it already, in one step; the first one stays. Neither is durable: the caller syncs the folder. Where the
+ * file system has no links the first name goes, as by a renaming.
+ */
+int sq_atomic_link(const char *from, const char *to, struct squall_error *err) SQUALL_CHECK;
 /* Is this name in a folder one of a temporary file? And is it a dead process's, as far as can be known here? */
 bool sq_atomic_is_temporary(const char *name);
 bool sq_atomic_is_abandoned(const char *name);

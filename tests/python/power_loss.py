@@ -112,12 +112,27 @@ class Disk:
                 self._write(child, path / name, names, data)
 
 
+def moves(line):
+    """Is it the record of a file that goes from one folder to another, or gets a name there?"""
+    what, path, second, _, _ = line.split("\t")
+    return what in ("rename", "link") and pathlib.Path(path).parent != pathlib.Path(second).parent
+
+
 def only_what_is_durable(disk):
     disk.fail(lambda history: history[0], lambda file: file.durable)
 
 
 def names_without_data(disk):
     disk.fail(lambda history: history[-1], lambda file: file.durable)
+
+
+def what_went_and_nothing_that_came(disk):
+    """A file that was moved from one folder to another is in neither: nothing says that a disk does both at once."""
+
+    def names(history):
+        return {name: child for name, child in history[0].items() if name in history[-1]}
+
+    disk.fail(names, lambda file: file.durable)
 
 
 def by_chance(disk, rng):

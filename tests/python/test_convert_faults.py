@@ -131,7 +131,7 @@ class Sweep:
             assert files(self.store) == self.after, n
 
     def lose_power_at_every_call(self, stride, seed=1):
-        """Three ways of losing what was not made durable, behind each call that changed something."""
+        """Four ways of losing what was not made durable, behind each call that changed something."""
         record, rng = self.store.parents[1] / "record", random.Random(seed)
         self.reset()
         self.run(LD_PRELOAD=str(self.preload.with_name("record_io.so")), SQUALL_RECORD=str(record))
@@ -141,9 +141,10 @@ class Sweep:
         assert len(lines) > 60 and sum(line.startswith("sync") for line in lines) > 10
         for n, line in enumerate(lines):
             disk.carry_out(line)
-            if n % stride != stride // 2:
+            if n % stride != stride // 2 and not power_loss.moves(line):
                 continue
-            for lose in (power_loss.only_what_is_durable, power_loss.names_without_data, lambda disk: power_loss.by_chance(disk, rng)):
+            ways = [power_loss.only_what_is_durable, power_loss.names_without_data, power_loss.what_went_and_nothing_that_came]
+            for lose in (*ways, lambda disk: power_loss.by_chance(disk, rng)):
                 lose(disk)
                 self.flags_are_not_ahead()
                 self.records_are_not_ahead()

@@ -107,7 +107,7 @@ static int place_chunk(struct placing *p, const struct sq_layout_array *a, const
     if (!exists || !is_good)
         return 0;
     SQ_TRY(enter_folder(p, to, err));
-    return sq_atomic_link(from, to, err); /* a renaming could be durable in the one folder and not in the other: the chunk is in neither then */
+    return sq_atomic_link(from, to, err); /* what is renamed from folder to folder may be in neither after a power cut */
 }
 
 static int place_chunks(struct placing *p, struct squall_error *err)

@@ -133,8 +133,8 @@ static struct sq_json *array_json(const struct sq_record_array *a)
         status = sq_json_append(chunks, chunk_json(&a->chunks[i]));
     if (status)
         sq_json_free(chunks);
-    if (status || set_ranges(v, "stored", &a->stored) || (a->bad.count && set_ranges(v, "bad", &a->bad)) ||
-        sq_json_set(v, "chunks", chunks)) {
+    if (status || (a->length_count && sq_json_set(v, "lengths", sq_json_new_uints(a->lengths, a->length_count))) ||
+        set_ranges(v, "stored", &a->stored) || (a->bad.count && set_ranges(v, "bad", &a->bad)) || sq_json_set(v, "chunks", chunks)) {
         sq_json_free(v);
         return NULL;
     }

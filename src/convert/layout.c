@@ -30,12 +30,18 @@ int sq_layout_describe_settings(const struct sq_settings *settings, struct sq_js
     return 0;
 }
 
+static bool has_grown(const struct sq_layout_array *a)
+{
+    return memcmp(a->made + 1, a->shape + 1, a->outer_rank * sizeof *a->made) != 0;
+}
+
 static struct sq_json *array_json(const struct sq_layout_array *a)
 {
     const struct sq_codec_shard *shards = sq_codec_chain_shard(a->codecs);
     struct sq_json *v = sq_json_new_object();
     if (!v || sq_json_set(v, "dims", sq_json_new_texts(a->dims, a->rank)) ||
         sq_json_set(v, "shape", sq_json_new_uints(a->shape + 1, a->rank - 1)) ||
+        (has_grown(a) && sq_json_set(v, "made", sq_json_new_uints(a->made + 1, a->outer_rank))) ||
         sq_json_set(v, "chunks", sq_json_new_uints(shards ? shards->inner_shape : a->chunks, a->rank)) ||
         (shards && sq_json_set(v, "shards", sq_json_new_uints(a->chunks, a->rank))) ||
         sq_json_set_string(v, "dtype", sq_type_name(a->type)) ||
@@ -144,8 +150,11 @@ static bool fits_array(const struct sq_layout_array *a, uint64_t init_chunk, con
 {
     uint64_t slab_count;
     bool any_chunk = false;
-    if (r->chunk_count != a->chunks_per_unit)
+    if (r->chunk_count != a->chunks_per_unit || r->length_count >= a->rank)
         return false;
+    for (unsigned d = 1; d <= r->length_count; d++)
+        if (r->lengths[d - 1] != a->shape[d])
+            return false;
     if (sq_mul_u64(a->slabs_per_init, init_chunk, &slab_count) && sq_ranges_beyond(&r->stored, slab_count) > 0)
         return false;
     for (size_t k = 0; k < r->chunk_count && !any_chunk; k++)

@@ -27,6 +27,8 @@ struct sq_layout_array {
     uint64_t inner[SQ_LAYOUT_RANK_MAX];  /* of shards: of the chunks in them */
     bool sharded;
     uint64_t grid[SQ_LAYOUT_RANK_MAX]; /* chunks along each dimension */
+    uint64_t made[SQ_LAYOUT_RANK_MAX]; /* the shape that it was made with: no chunk gets another place when a dimension grows at its end */
+    unsigned outer_rank;               /* dimensions between init_time and one field that may have grown */
     unsigned slab_rank;                /* trailing dimensions of one field: 2 (y, x), or 1 (values); of arrays: all but the first */
     uint64_t rows, columns;            /* of one field as stored */
     uint64_t slabs_per_init;           /* product of the dimensions between init_time and the slab */
@@ -77,6 +79,12 @@ int sq_layout_make_array(const struct sq_settings *settings, const struct sq_cub
 int sq_layout_check_names(const struct sq_settings *settings, const struct sq_cube *cube, struct squall_error *err) SQUALL_CHECK;
 /* The index along every dimension of a unit's chunk (in C order over the grid behind init_time). ret: a->rank numbers. */
 void sq_layout_chunk_index(const struct sq_layout_array *a, uint64_t unit, uint64_t chunk, uint64_t *ret);
+/*
+ * Records number slabs and chunks by the dimensions as they were when they were written. Here they are numbered anew, by the layout's; one that
+ * does not fit stays as it is.
+ */
+struct sq_records;
+int sq_layout_renumber(const struct sq_layout *layout, struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
 /*
  * Can the record be of this layout, and does it agree with itself? Its checksum does not say so: it is right of anything that was
  * written whole. Of the arrays: name, chunks_per_unit, slabs_per_init (or more).

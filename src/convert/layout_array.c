@@ -189,10 +189,10 @@ static void cut(const struct sq_settings *s, uint64_t init_chunk, struct sq_layo
 {
     for (unsigned d = 0; d < a->rank; d++) {
         const struct sq_chunk_rule *rule = rule_of(&s->chunks, a, d);
-        uint64_t whole = d == 0 && init_chunk ? init_chunk : a->shape[d];
-        uint64_t length = !rule ? default_length(a->kinds[d], a->shape[d]) : rule->length ? rule->length : whole;
+        uint64_t whole = d == 0 && init_chunk ? init_chunk : a->made[d];
+        uint64_t length = !rule ? default_length(a->kinds[d], a->made[d]) : rule->length ? rule->length : whole;
         /* init_time grows, so a chunk of it may be longer than what there is now */
-        a->chunks[d] = d > 0 && length > a->shape[d] ? a->shape[d] : length;
+        a->chunks[d] = d > 0 && length > a->made[d] ? a->made[d] : length;
     }
     halve_slab(s, a);
 }
@@ -228,7 +228,7 @@ static int shard(const struct sq_settings *s, uint64_t init_chunk, struct sq_lay
     a->sharded = true;
     for (unsigned d = 0; d < a->rank; d++) {
         const struct sq_chunk_rule *rule = rule_of(&s->shards, a, d);
-        const uint64_t chunk = a->chunks[d], whole = d == 0 && init_chunk ? init_chunk : a->shape[d];
+        const uint64_t chunk = a->chunks[d], whole = d == 0 && init_chunk ? init_chunk : a->made[d];
         uint64_t length = !rule ? chunk : rule->length ? rule->length : whole;
         if (rule && rule->length && length % chunk != 0)
             return sq_error(err, SQUALL_EINVAL, "--shards: %s=%llu is no multiple of %s's chunks, which have %llu there; give both",
@@ -384,7 +384,9 @@ int sq_layout_make_array(const struct sq_settings *s, const struct sq_cube *cube
         a->dims[d] = v->dims[d];
         a->kinds[d] = v->dim_kinds[d];
         a->shape[d] = v->shape[d];
+        a->made[d] = v->made[d] ? v->made[d] : v->shape[d];
     }
+    a->outer_rank = a->rank - 1 - a->slab_rank;
     if (cube->of_arrays) {
         SQ_TRY(check_cast(v, a, err));
         cut_array(s, v, init_chunk, a);

@@ -12,8 +12,7 @@ static const struct {
 /* Chunks last: their defaults follow from the type. */
 static const struct {
     const char *key, *option;
-} ARRAY_SETTINGS[] = {{"dims", "dimensions"}, {"shape", "shape"},     {"dtype", "--dtype"},
-                      {"codec", "--codec"},   {"chunks", "--chunks"}, {"shards", "--shards"}};
+} ARRAY_SETTINGS[] = {{"dims", "dimensions"}, {"dtype", "--dtype"}, {"codec", "--codec"}, {"chunks", "--chunks"}, {"shards", "--shards"}};
 
 static int differs(struct squall_error *err, const char *array, const char *option, const struct sq_json *stored,
                    const struct sq_json *asked)
@@ -31,10 +30,27 @@ static int differs(struct squall_error *err, const char *array, const char *opti
         array ? array : "", array ? ": " : "", option, stored ? was.data : "absent", asked ? is.data : "absent");
 }
 
-/* user: the arrays asked for. */
+/* A dimension may be longer now, where the store grows. */
+static bool same_shape(const struct sq_json *was, const struct sq_json *is, bool grows)
+{
+    bool same = sq_json_count(was) == sq_json_count(is);
+    for (size_t d = 0; d < sq_json_count(was) && same; d++) {
+        uint64_t before = 0, now = 0;
+        same =
+            sq_json_uint(sq_json_at(was, d), &before) && sq_json_uint(sq_json_at(is, d), &now) && (grows ? before <= now : before == now);
+    }
+    return same;
+}
+
+struct comparison {
+    const struct sq_json *asked;
+    bool grows;
+};
+
 static int compare_array(void *user, const char *name, const struct sq_json *stored, struct squall_error *err)
 {
-    const struct sq_json *asked = sq_json_get(user, name);
+    const struct comparison *c = user;
+    const struct sq_json *asked = sq_json_get(c->asked, name);
     if (!asked)
         return sq_error(err, SQUALL_EREFUSED, "the store has a variable %s that these settings would not make", name);
     for (size_t i = 0; i < sizeof ARRAY_SETTINGS / sizeof *ARRAY_SETTINGS; i++) {
@@ -42,7 +58,8 @@ static int compare_array(void *user, const char *name, const struct sq_json *sto
         if (!sq_json_equal(was, is))
             return differs(err, name, ARRAY_SETTINGS[i].option, was, is);
     }
-    return 0;
+    const struct sq_json *was = sq_json_get(stored, "shape"), *is = sq_json_get(asked, "shape");
+    return same_shape(was, is, c->grows) ? 0 : differs(err, name, "shape", was, is);
 }
 
 int sq_layout_compare(const struct sq_json *stored, const struct sq_json *asked, bool grows, struct squall_error *err)
@@ -55,7 +72,8 @@ int sq_layout_compare(const struct sq_json *stored, const struct sq_json *asked,
     const struct sq_json *arrays = sq_json_get(asked, "arrays");
     if (!arrays)
         return 0;
-    SQ_TRY(sq_json_each(sq_json_get(stored, "arrays"), compare_array, (void *)(uintptr_t)arrays, err));
+    struct comparison c = {arrays, grows};
+    SQ_TRY(sq_json_each(sq_json_get(stored, "arrays"), compare_array, &c, err));
     if (!grows && sq_json_count(arrays) != sq_json_count(sq_json_get(stored, "arrays")))
         return sq_error(err, SQUALL_EREFUSED, "these settings would make more variables than the store has");
     return 0;

@@ -302,6 +302,7 @@ static int lay_out(struct squall_convert_plan *plan, struct squall_error *err)
     SQ_TRY(sq_layout_make(&plan->settings, &plan->cube, begins ? 0 : plan->state.init_chunk, &plan->layout, err));
     if (plan->state.exists && !begins)
         SQ_TRY(sq_layout_compare(plan->state.layout, plan->layout.description, plan->settings.schema == SQ_SCHEMA_GROW, err));
+    SQ_TRY(sq_layout_renumber(&plan->layout, &plan->state.records, err));
     for (size_t i = 0; i < plan->layout.array_count && plan->cube.of_arrays; i++) {
         struct sq_cube_variable *v = &plan->cube.variables[i];
         if (plan->layout.arrays[i].type == v->source_type)

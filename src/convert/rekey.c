@@ -143,7 +143,9 @@ static int write_records(const struct squall_convert_plan *plan, const char *fol
 {
     struct sq_store_state state;
     SQ_TRY(sq_store_state_read(plan->target, &state, err));
-    int status = end_staged(plan, &state, err);
+    int status = sq_layout_renumber(&plan->layout, &state.records, err);
+    if (!status)
+        status = end_staged(plan, &state, err);
     sq_store_state_move(&state, &plan->unit_move);
     if (!status)
         status = sq_journals_copy(folder, &state.records, err);

@@ -5,6 +5,7 @@
 #include "base/error_internal.h"
 #include "base/memory.h"
 #include "convert/flags.h"
+#include "convert/layout.h"
 #include "cube/cube.h"
 #include "format/zarr/zarr.h"
 #include "io/atomic_file.h"
@@ -144,6 +145,18 @@ static int check_units(const struct sq_store_state *s, struct squall_error *err)
     return 0;
 }
 
+/* A layout that is damaged is told of by whoever needs it. */
+static int renumber(struct sq_store_state *state, struct squall_error *err)
+{
+    struct sq_layout layout;
+    int status = sq_layout_recorded(state, &layout, NULL);
+    if (status)
+        return status == SQUALL_ENOMEM ? sq_error_memory(err, sizeof layout) : 0;
+    status = sq_layout_renumber(&layout, &state->records, err);
+    sq_layout_done(&layout);
+    return status;
+}
+
 static int read_folder(const char *store, struct sq_store_state *state, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *layout = sq_path_join(state->records_folder, "layout.json");
@@ -162,7 +175,8 @@ static int read_folder(const char *store, struct sq_store_state *state, struct s
     SQ_TRY(read_layout(layout, state, err));
     SQ_TRY(sq_file_stat(root, &kind, NULL, err));
     state->complete = kind == SQ_FILE_REGULAR;
-    return check_units(state, err);
+    SQ_TRY(check_units(state, err));
+    return renumber(state, err);
 }
 
 int sq_store_state_read(const char *store, struct sq_store_state *ret, struct squall_error *err)

@@ -60,6 +60,9 @@ static int make_record_arrays(struct sq_run *run, struct sq_record_unit *record,
         const struct sq_layout_array *a = &layout->arrays[i];
         struct sq_record_array *r = &record->arrays[i];
         r->name = a->name;
+        r->length_count = a->outer_rank;
+        if (!(r->lengths = sq_arena_copy(run->arena, a->shape + 1, a->outer_rank * sizeof *r->lengths)))
+            return sq_error_memory(err, a->outer_rank * sizeof *r->lengths);
         r->chunk_count = a->chunks_per_unit;
         if (!(r->chunks = sq_arena_alloc(run->arena, (r->chunk_count + 1) * sizeof *r->chunks)))
             return sq_error_memory(err, r->chunk_count * sizeof *r->chunks);

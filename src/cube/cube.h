@@ -61,6 +61,7 @@ struct sq_cube_variable {
     enum sq_cube_dim dim_kinds[8];
     const char *dims[8]; /* names; shared with the coordinates */
     uint64_t shape[8];
+    uint64_t made[8]; /* of dimensions that have grown (extend.c), how long they were when the store took the variable in; 0: as they are */
     size_t field_count; /* fields placed */
     /* Of arrays: */
     struct squall_array *source;  /* what it is read from; NULL: the sources do not hold it */

@@ -3,6 +3,8 @@
 
 #include "base/error_internal.h"
 #include "convert/layout.h"
+#include "format/zarr/records.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { VARIABLES = 2 };
@@ -239,6 +241,171 @@ static void a_variable_more_or_less_is_refused(void **state)
     sq_settings_done(&s);
 }
 
+/* ---- dimensions that grow ------------------------------------------------------------------------------------------------------- */
+
+static void chunks_stay_as_long_when_a_dimension_grows(void **state)
+{
+    (void)state;
+    struct sq_cube c = cube();
+    struct sq_settings s = settings((struct asked){.chunks = "step=all,level=7"});
+    struct sq_layout before, after;
+    assert_int_equal(sq_layout_make(&s, &c, 0, &before, NULL), 0);
+    for (int i = 0; i < VARIABLES; i++) {
+        variables[i].made[1] = 13;
+        variables[i].shape[1] = 15;
+    }
+    variables[1].made[2] = 20;
+    variables[1].shape[2] = 22;
+    assert_int_equal(sq_layout_make(&s, &c, 0, &after, NULL), 0);
+    for (int i = 0; i < VARIABLES; i++)
+        assert_memory_equal(after.arrays[i].chunks, before.arrays[i].chunks, sizeof before.arrays[i].chunks);
+    assert_int_equal(after.arrays[1].grid[1], 2);
+    assert_int_equal(after.arrays[1].grid[2], 4);
+    assert_int_equal(sq_layout_compare(before.description, after.description, true, NULL), 0);
+    assert_int_equal(sq_layout_compare(before.description, after.description, false, NULL), SQUALL_EREFUSED);
+    assert_int_equal(sq_layout_compare(after.description, before.description, true, NULL), SQUALL_EREFUSED); /* none grows shorter */
+    sq_layout_done(&before);
+    sq_layout_done(&after);
+    sq_settings_done(&s);
+}
+
+enum { OUTER = 3, RANK = 5, INITS = 2, MOST = 7 };
+
+/* An array of init_time, three dimensions that grow, and one that does not. */
+static struct sq_layout_array array_of(const uint64_t *lengths, const uint64_t *chunks)
+{
+    struct sq_layout_array a = {.name = "v", .rank = RANK, .outer_rank = OUTER, .slabs_per_init = 1, .chunks_per_unit = 1};
+    for (unsigned d = 1; d < RANK; d++) {
+        a.shape[d] = a.made[d] = d <= OUTER ? lengths[d] : 5;
+        a.chunks[d] = chunks[d];
+        a.grid[d] = (a.shape[d] + chunks[d] - 1) / chunks[d];
+        a.chunks_per_unit *= a.grid[d];
+        a.slabs_per_init *= d <= OUTER ? a.shape[d] : 1;
+    }
+    return a;
+}
+
+/* What is stored follows from the indices alone; within: the lengths in which anything is. */
+static bool is_stored(uint64_t init, const uint64_t *index, const uint64_t *within, unsigned seed)
+{
+    for (unsigned d = 1; d <= OUTER; d++)
+        if (index[d] >= within[d])
+            return false;
+    return (init * 31 + index[1] * 17 + index[2] * 7 + index[3] * 3 + seed) % 5 < 3;
+}
+
+static void fill_ranges(const struct sq_layout_array *a, const uint64_t *within, unsigned seed, struct sq_ranges *set)
+{
+    uint64_t number = 0, i[RANK];
+    for (uint64_t init = 0; init < INITS; init++)
+        for (i[1] = 0; i[1] < a->shape[1]; i[1]++)
+            for (i[2] = 0; i[2] < a->shape[2]; i[2]++)
+                for (i[3] = 0; i[3] < a->shape[3]; i[3]++, number++)
+                    if (is_stored(init, i, within, seed))
+                        assert_int_equal(sq_ranges_add(set, number, NULL), 0);
+}
+
+/* A chunk's size tells where it lies. */
+static void fill_chunks(const struct sq_layout_array *a, const struct sq_layout_array *within, struct sq_record_chunk *chunks)
+{
+    uint64_t i[RANK];
+    size_t number = 0;
+    for (i[1] = 0; i[1] < a->grid[1]; i[1]++)
+        for (i[2] = 0; i[2] < a->grid[2]; i[2]++)
+            for (i[3] = 0; i[3] < a->grid[3]; i[3]++)
+                for (i[4] = 0; i[4] < a->grid[4]; i[4]++, number++) {
+                    const bool there = i[1] < within->grid[1] && i[2] < within->grid[2] && i[3] < within->grid[3];
+                    chunks[number].size_bytes = there ? 1 + i[4] + 10 * (i[3] + 10 * (i[2] + 10 * i[1])) : 0;
+                }
+}
+
+/* The record of what lies within one array's lengths, numbered by another's. */
+static struct sq_record_array recorded(const struct sq_layout_array *by, const struct sq_layout_array *within, unsigned seed)
+{
+    struct sq_record_array r = {.name = "v", .length_count = OUTER, .chunk_count = (size_t)by->chunks_per_unit};
+    r.lengths = malloc(OUTER * sizeof *r.lengths);
+    r.chunks = calloc(r.chunk_count, sizeof *r.chunks);
+    memcpy(r.lengths, by->shape + 1, OUTER * sizeof *r.lengths);
+    fill_ranges(by, within->shape, seed, &r.stored);
+    fill_ranges(by, within->shape, seed + 1, &r.bad);
+    fill_chunks(by, within, r.chunks);
+    return r;
+}
+
+static void recorded_done(struct sq_record_array *r)
+{
+    free(r->lengths);
+    free(r->chunks);
+    sq_ranges_done(&r->stored);
+    sq_ranges_done(&r->bad);
+}
+
+static void assert_ranges_equal(const struct sq_ranges *a, const struct sq_ranges *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        assert_int_equal(a->items[i].first, b->items[i].first);
+        assert_int_equal(a->items[i].last, b->items[i].last);
+    }
+}
+
+/* told: as the record was written, and as it is to be by the layout's array. */
+static void assert_renumbered(const struct sq_record_array *told, struct sq_layout_array *array, const struct sq_record_array *expected)
+{
+    struct sq_record_array arrays[1] = {*told};
+    uint32_t counts[INITS] = {0};
+    struct sq_record_unit unit = {.arrays = arrays, .array_count = 1, .field_counts = counts, .init_count = INITS};
+    struct sq_records records = {.units = &unit, .unit_count = 1, .arena = sq_arena_new()};
+    const struct sq_layout layout = {.arrays = array, .array_count = 1, .init_chunk = INITS};
+    assert_int_equal(sq_layout_renumber(&layout, &records, NULL), 0);
+    assert_int_equal(arrays[0].chunk_count, expected->chunk_count);
+    for (size_t k = 0; k < expected->chunk_count; k++)
+        assert_int_equal(arrays[0].chunks[k].size_bytes, expected->chunks[k].size_bytes);
+    assert_ranges_equal(&arrays[0].stored, &expected->stored);
+    assert_ranges_equal(&arrays[0].bad, &expected->bad);
+    sq_arena_free(records.arena);
+}
+
+static void records_are_numbered_by_the_lengths_that_there_are_now(void **state)
+{
+    (void)state;
+    srand(7);
+    for (unsigned round = 0; round < 2000; round++) {
+        uint64_t was[RANK], is[RANK], chunks[RANK];
+        for (unsigned d = 1; d < RANK; d++) {
+            was[d] = 1 + (uint64_t)rand() % (MOST - 1);
+            is[d] = was[d] + (rand() % 2 ? 0 : (uint64_t)rand() % (MOST - was[d] + 1));
+            chunks[d] = 1 + (uint64_t)rand() % 4;
+        }
+        struct sq_layout_array before = array_of(was, chunks), after = array_of(is, chunks);
+        struct sq_record_array old = recorded(&before, &before, round), new = recorded(&after, &before, round);
+        memcpy(after.made, before.shape, sizeof before.shape);
+        assert_renumbered(&old, &after, &new);
+        assert_renumbered(&new, &before, &old); /* as after a run that was killed before the layout had grown */
+        uint64_t *const lengths = old.lengths;
+        old.lengths = NULL;
+        old.length_count = 0;
+        assert_renumbered(&old, &after, &new); /* of a record that does not tell lengths, the first ones are meant */
+        old.lengths = lengths;
+        recorded_done(&old);
+        recorded_done(&new);
+    }
+}
+
+static void a_record_of_more_than_there_is_does_not_fit(void **state)
+{
+    (void)state;
+    const uint64_t was[RANK] = {0, 3, 2, 4}, is[RANK] = {0, 3, 3, 4}, chunks[RANK] = {0, 2, 2, 2, 5};
+    struct sq_layout_array before = array_of(was, chunks), after = array_of(is, chunks);
+    struct sq_record_array large = recorded(&after, &after, 1);
+    assert_renumbered(&large, &before, &large);
+    uint32_t counts[INITS] = {(uint32_t)sq_ranges_beyond(&large.stored, 0), 0};
+    const struct sq_record_unit unit = {.arrays = &large, .array_count = 1, .field_counts = counts, .init_count = INITS};
+    assert_true(sq_layout_fits(&after, 1, INITS, &unit));
+    assert_false(sq_layout_fits(&before, 1, INITS, &unit));
+    recorded_done(&large);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +419,9 @@ int main(void)
         cmocka_unit_test(the_same_settings_give_the_same_layout_id),
         cmocka_unit_test(each_setting_that_differs_is_named),
         cmocka_unit_test(a_variable_more_or_less_is_refused),
+        cmocka_unit_test(chunks_stay_as_long_when_a_dimension_grows),
+        cmocka_unit_test(records_are_numbered_by_the_lengths_that_there_are_now),
+        cmocka_unit_test(a_record_of_more_than_there_is_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,19 +49,32 @@ static int records_of(struct sq_zarr_store *store, const struct sq_zarr_array *a
     return 0;
 }
 
+/* Within the unit, which has all chunks with one index along the first dimension; false: the array had none there when the record was written. */
+static bool number_of(const struct sq_zarr_array *array, const struct sq_record_array *recorded, const uint64_t *chunk, uint64_t *ret)
+{
+    *ret = 0;
+    for (unsigned d = 1; d < array->rank; d++) {
+        const uint64_t length = d <= recorded->length_count ? recorded->lengths[d - 1] : array->shape[d];
+        const uint64_t count = (length - 1) / array->chunks[d] + 1;
+        if (chunk[d] >= count)
+            return false;
+        *ret = *ret * count + chunk[d];
+    }
+    return true;
+}
+
 int sq_zarr_check_recorded(struct sq_zarr_store *store, const struct sq_zarr_array *array, const uint64_t *chunk, struct squall_error *err)
 {
     const struct sq_records *records;
-    uint64_t number = 0; /* within the unit: all chunks with one index along the first dimension */
     if (array->rank == 0)
         return 0;
     SQ_TRY(records_of(store, array, &records, err));
-    for (unsigned d = 1; d < array->rank; d++)
-        number = number * ((array->shape[d] - 1) / array->chunks[d] + 1) + chunk[d];
     const char *name = array->name[0] ? array->name : sq_path_name(array->folder);
     const struct sq_record_unit *unit = sq_records_unit(records, chunk[0]);
     const struct sq_record_array *recorded = unit && (unit->valid || unit->damage) ? sq_record_array_of(unit, name) : NULL;
-    if (!recorded || number >= recorded->chunk_count || recorded->chunks[number].size_bytes == 0)
+    uint64_t number;
+    if (!recorded || !number_of(array, recorded, chunk, &number) || number >= recorded->chunk_count ||
+        recorded->chunks[number].size_bytes == 0)
         return 0;
     return sq_error(err, SQUALL_ECORRUPT,
                     "it is lost: by the records of the store's conversion it was written, with %" PRIu64

@@ -7,6 +7,7 @@
 #include "base/error_internal.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "squall/array.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,18 @@ static int read_ranges(struct sq_arena *arena, const struct sq_json *v, struct s
     return 0;
 }
 
+static int read_lengths(struct sq_arena *arena, const struct sq_json *v, struct sq_record_array *a, struct squall_error *err)
+{
+    const size_t count = sq_json_count(v);
+    if (count > SQUALL_RANK_MAX || !(a->lengths = sq_arena_alloc(arena, (count + 1) * sizeof *a->lengths)))
+        return count > SQUALL_RANK_MAX ? malformed(err, "lengths") : sq_error_memory(err, count * sizeof *a->lengths);
+    a->length_count = (unsigned)count;
+    for (size_t i = 0; i < count; i++)
+        if (!sq_json_uint(sq_json_at(v, i), &a->lengths[i]) || a->lengths[i] == 0)
+            return malformed(err, "lengths");
+    return 0;
+}
+
 struct array_visit {
     struct sq_arena *arena;
     struct sq_record_unit *unit;
@@ -113,6 +126,8 @@ static int read_array(void *user, const char *key, const struct sq_json *v, stru
     if (!a->name)
         return sq_error_memory(err, strlen(key));
     SQ_TRY(read_ranges(visit->arena, sq_json_get(v, "stored"), &a->stored, err));
+    if (sq_json_get(v, "lengths"))
+        SQ_TRY(read_lengths(visit->arena, sq_json_get(v, "lengths"), a, err));
     if (sq_json_get(v, "bad"))
         SQ_TRY(read_ranges(visit->arena, sq_json_get(v, "bad"), &a->bad, err));
     return read_chunks(visit->arena, sq_json_get(v, "chunks"), a, err);

@@ -36,6 +36,9 @@ struct sq_record_chunk {
 /* One array's part in a unit. */
 struct sq_record_array {
     const char *name;
+    /* How long the dimensions between init_time and the slab were, by which slabs and chunks are numbered here. 0: not told, or there are none. */
+    uint64_t *lengths;
+    unsigned length_count;
     struct sq_ranges stored;        /* slabs with a field: (init within the unit) × slabs of one init + slab */
     struct sq_ranges bad;           /* slabs whose field could not be decoded */
     struct sq_record_chunk *chunks; /* C order over the array's chunk grid behind init_time */

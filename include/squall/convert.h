@@ -43,7 +43,8 @@ struct squall_convert_options {
     const char *group;      /* whose arrays, and the coordinates above it: "forecast/surface"; NULL: the root's */
     const char *part;       /* "2/5": only the units of this part, beside processes that write the others; NULL: all */
     int prepend;            /* of GRIB: runs before the store's first are added, too: init_time then begins earlier */
-    const char *schema;     /* "ignore", "grow", "strict": what becomes of fields outside of the store's schema; NULL: ignore */
+    const char
+        *schema; /* "ignore", "grow", "strict": what becomes of variables, steps, levels and members that the store lacks; NULL: ignore */
     int overwrite;
     int strict;
     unsigned lock_timeout_s; /* how long to wait for another run that holds the store; what is then held still is SQUALL_EREFUSED */

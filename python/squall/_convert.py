@@ -129,8 +129,8 @@ def convert(
     rename       {"t2m": "temperature"}
     coarsen      {"y": 2, "x": 2}: means of blocks (GRIB)
     y_order      "ascending" (rows from south to north) or "descending"; None: as in the first field (GRIB)
-    schema       what the store was made without: "ignore" (None, too) leaves it out, "grow" adds new variables (GRIB), "strict" raises,
-                 and nothing is written
+    schema       what the store was made without: "ignore" (None, too) leaves it out, "grow" adds new variables, steps, levels and members
+                 (GRIB), "strict" raises, and nothing is written
     every        the cadence of the runs, timedelta(hours=6) or "6h" (GRIB)
     stack, stack_name   stack="variable": one array of all variables, and its name (GRIB)
     append_dim, concat_dim, drift   of HDF5, NetCDF and Zarr sources: as squall.open_many takes them

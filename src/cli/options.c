@@ -54,7 +54,8 @@ const struct option options[] = {
      "variable"},
     {"stack-name", 0, OPTION_TEXT, "NAME", AT(stack_name), "name of the stacked array (default data)", NULL},
     {"schema", 0, OPTION_TEXT, "WHAT", AT(schema),
-     "what the store was made without: leave it out; GRIB: add new variables; refuse to write anything (default ignore)",
+     "what the store was made without: leave it out; GRIB: add new variables, steps, levels and members; refuse to write anything (default "
+     "ignore)",
      "ignore|grow|strict"},
     {"dry-run", 'n', OPTION_FLAG, NULL, AT(dry_run), "say what would be done, and do nothing", NULL},
     {"part", 0, OPTION_TEXT, "I/N", AT(part),

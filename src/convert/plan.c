@@ -141,6 +141,7 @@ static int grow_schema(struct squall_convert_plan *plan, struct sq_cube_options 
     sq_json_free(plan->state.schema);
     plan->state.schema = grown;
     options->schema = grown;
+    options->grow = !options->stack;
     if (names.length)
         sq_plan_say(plan, SQUALL_CONVERT_NOTE, "new in the store: %s", sq_text_string(&names));
     return 0;
@@ -265,7 +266,7 @@ static int refuse_outside(const struct squall_convert_plan *plan, struct squall_
         return sq_error(err, SQUALL_EREFUSED,
                         "%s: the store was made without %s (--schema strict); nothing was written. --schema ignore leaves it out%s",
                         sq_plan_file_path(plan, sq_plan_file_of(plan, out->field)), sq_text_string(&what),
-                        cube->of_arrays ? "" : ", grow adds new variables");
+                        cube->of_arrays ? "" : ", grow adds what is new");
     }
     return 0;
 }

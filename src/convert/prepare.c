@@ -64,7 +64,7 @@ static int describe_coordinate(const struct sq_cube_coordinate *c, struct small_
     if (c->rank > COORDINATE_RANK_MAX)
         return sq_error(err, SQUALL_EINVAL, "coordinate %s has %u dimensions", c->name, c->rank);
     for (unsigned d = 0; d < c->rank; d++)
-        s->chunks[d] = c->along_init && d == 0 ? INIT_TIME_CHUNK : c->shape[d] ? c->shape[d] : 1;
+        s->chunks[d] = c->along_init && d == 0 ? INIT_TIME_CHUNK : c->made[d] ? c->made[d] : c->shape[d] ? c->shape[d] : 1;
     for (unsigned d = 0; d < c->rank && bytes_of(c->type, c->rank, s->chunks) > COORDINATE_CHUNK_BYTES; d++)
         while (s->chunks[d] > 1 && bytes_of(c->type, c->rank, s->chunks) > COORDINATE_CHUNK_BYTES)
             s->chunks[d] = (s->chunks[d] + 1) / 2;

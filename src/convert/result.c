@@ -8,26 +8,36 @@
 
 struct partial {
     uint32_t *counts; /* fields stored of each init time, those of earlier runs too */
-    uint32_t usual;
+    struct sq_usual usual;
     uint64_t count;
 };
+
+static uint32_t usual_of(const struct partial *p, uint64_t init)
+{
+    return p->usual.fields[sq_usual_span(&p->usual, init)];
+}
+
+static bool is_partial(const struct partial *p, uint64_t init)
+{
+    return p->counts[init] > 0 && p->counts[init] < usual_of(p, init);
+}
 
 static int count_partial(const struct sq_run *run, struct partial *p, struct squall_error *err)
 {
     const struct squall_convert_plan *plan = run->plan;
     uint64_t init_count = plan->cube.init_count, init_chunk = plan->layout.init_chunk;
-    SQ_CLEANUP_FREE uint32_t *sorted = sq_alloc(init_count, sizeof *sorted);
+    const int64_t *times_s = plan->cube.of_arrays ? NULL : plan->cube.init_times_s;
     p->counts = sq_alloc(init_count, sizeof *p->counts);
-    if (!sorted || !p->counts)
-        return sq_error_memory(err, init_count * sizeof *sorted);
+    if (!p->counts)
+        return sq_error_memory(err, init_count * sizeof *p->counts);
     sq_count_fields(&plan->state.records, init_chunk, init_count, p->counts);
     for (size_t i = 0; i < plan->unit_count; i++)
         for (size_t k = 0; run->records[i] && k < run->records[i]->init_count; k++)
             p->counts[plan->units[i].unit * init_chunk + k] = run->records[i]->field_counts[k];
-    memcpy(sorted, p->counts, init_count * sizeof *sorted);
-    p->usual = sq_usual_count(sorted, init_count);
+    SQ_TRY(sq_usual_make(plan->cube.schema, times_s ? times_s[0] : 0, times_s && init_count > 1 ? times_s[1] - times_s[0] : 0, p->counts,
+                         init_count, &p->usual, err));
     for (uint64_t i = 0; i < init_count; i++)
-        p->count += p->counts[i] > 0 && p->counts[i] < p->usual;
+        p->count += is_partial(p, i);
     return 0;
 }
 
@@ -98,14 +108,13 @@ static int set_partial(const struct sq_run *run, const struct partial *p, struct
 {
     struct sq_json *v = sq_json_new_array();
     for (uint64_t i = 0; v && i < run->plan->cube.init_count; i++) {
-        bool partial = p->counts[i] > 0 && p->counts[i] < p->usual;
-        if (partial && sq_json_append(v, partial_json(run->plan, i, p->counts[i]))) {
+        if (is_partial(p, i) && sq_json_append(v, partial_json(run->plan, i, p->counts[i]))) {
             sq_json_free(v);
             return SQUALL_ENOMEM;
         }
     }
     int first = sq_json_set(report, "partial", v);
-    return first ? first : set_uint(report, "usual_field_count", p->usual);
+    return first ? first : set_uint(report, "usual_field_count", sq_usual_now(&p->usual));
 }
 
 static int report_json(const struct sq_run *run, const struct partial *p, bool news, char **ret, struct squall_error *err)
@@ -131,13 +140,16 @@ static void partial_lines(const struct sq_run *run, const struct partial *p, str
     uint64_t shown = 0;
     if (p->count == 0)
         return;
-    sq_text_printf(out, "partial, with fewer than the usual %u %ss:\n", p->usual, sq_report_noun(run->plan));
+    sq_text_printf(out, "partial, with fewer than the usual %u %ss:\n", sq_usual_now(&p->usual), sq_report_noun(run->plan));
     for (uint64_t i = 0; i < run->plan->cube.init_count && shown < SHOWN; i++) {
-        if (p->counts[i] == 0 || p->counts[i] >= p->usual)
+        if (!is_partial(p, i))
             continue;
         sq_text_printf(out, "  %s ", run->plan->cube.of_arrays ? run->plan->cube.append_dim : "run");
         sq_report_init_text(run->plan, i, out);
-        sq_text_printf(out, ": %u\n", p->counts[i]);
+        sq_text_printf(out, ": %u", p->counts[i]);
+        if (usual_of(p, i) != sq_usual_now(&p->usual))
+            sq_text_printf(out, ", where %u were usual", usual_of(p, i));
+        sq_text_add(out, "\n");
         shown++;
     }
     if (p->count > shown)
@@ -256,6 +268,7 @@ int sq_run_result(const struct sq_run *run, struct squall_convert_result *ret, s
     if (!status)
         status = report_text(run, &p, &r.text, err);
     sq_free(p.counts);
+    sq_usual_done(&p.usual);
     if (status) {
         squall_convert_result_done(&r);
         return status;

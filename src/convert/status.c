@@ -41,7 +41,7 @@ struct status {
     struct sq_store_state state;
     uint8_t *runs; /* enum run_state of each init time */
     uint32_t *counts;
-    uint32_t usual;
+    struct sq_usual usual;
     uint64_t totals[RUN_STATE_COUNT];
     char *in_use;           /* NULL, or by whom */
     struct sq_text command; /* that goes on; empty: none is told */
@@ -52,6 +52,7 @@ static void status_done(struct status *s)
     sq_store_state_done(&s->state);
     sq_free(s->runs);
     sq_free(s->counts);
+    sq_usual_done(&s->usual);
     sq_free(s->in_use);
     sq_text_done(&s->command);
 }
@@ -69,20 +70,18 @@ static enum run_state state_of(const struct status *s, uint64_t init, bool flag)
     const bool whole = !record || sq_layout_is_whole(s->state.of_arrays, record, (size_t)(init % s->state.init_chunk));
     if (!flag)
         return whole ? RUN_INTERRUPTED : RUN_PARTIAL;
-    return s->counts[init] < s->usual ? RUN_PARTIAL : RUN_COMPLETE;
+    return s->counts[init] < s->usual.fields[sq_usual_span(&s->usual, init)] ? RUN_PARTIAL : RUN_COMPLETE;
 }
 
 static int look_at_runs(struct status *s, struct squall_error *err)
 {
     uint64_t count = s->state.init_count;
-    SQ_CLEANUP_FREE uint32_t *sorted = sq_alloc(count, sizeof *sorted);
     s->counts = sq_alloc(count, sizeof *s->counts);
     s->runs = sq_alloc(count, sizeof *s->runs);
-    if (!sorted || !s->counts || !s->runs)
-        return sq_error_memory(err, count * sizeof *sorted);
+    if (!s->counts || !s->runs)
+        return sq_error_memory(err, count * sizeof *s->counts);
     sq_count_fields(&s->state.records, s->state.init_chunk, count, s->counts);
-    memcpy(sorted, s->counts, count * sizeof *sorted);
-    s->usual = sq_usual_count(sorted, count);
+    SQ_TRY(sq_usual_make(s->state.schema, s->state.init_start_s, s->state.init_step_s, s->counts, count, &s->usual, err));
     const uint64_t chunk = s->state.flag_chunk, most = chunk < count ? chunk : count;
     assert(chunk > 0);
     SQ_CLEANUP_FREE struct sq_flag *flags = sq_alloc((size_t)most, sizeof *flags);
@@ -291,6 +290,18 @@ static void last_run_line(const struct sq_record_run *run, struct sq_text *out)
                    ended);
 }
 
+/* ", 15 before 2022-01-02T00:00": where the store has grown since. */
+static void add_usual_before(const struct status *s, struct sq_text *out)
+{
+    char time[SQ_TIME_TEXT_BYTES];
+    for (size_t span = s->usual.count; span-- > 1;) {
+        if (s->usual.fields[span] == 0 || s->usual.fields[span - 1] == 0 || s->usual.fields[span] == s->usual.fields[span - 1])
+            continue;
+        sq_store_init_text(&s->state, s->usual.firsts[span], time);
+        sq_text_printf(out, ", %u before %s", s->usual.fields[span - 1], time);
+    }
+}
+
 static int write_text(const struct status *s, struct sq_text *out, struct squall_error *err)
 {
     char first[SQ_TIME_TEXT_BYTES], last[SQ_TIME_TEXT_BYTES];
@@ -304,10 +315,12 @@ static int write_text(const struct status *s, struct sq_text *out, struct squall
         sq_text_add_visible(out, s->state.append_dim);
     }
     sq_text_printf(out, ", %s to %s, ", first, last);
-    if (s->usual) {
+    if (sq_usual_now(&s->usual)) {
         sq_text_add(out, "usually ");
-        sq_text_add_count(out, s->usual, noun(s));
-        sq_text_add(out, " each\n");
+        sq_text_add_count(out, sq_usual_now(&s->usual), noun(s));
+        sq_text_add(out, " each");
+        add_usual_before(s, out);
+        sq_text_add(out, "\n");
     } else {
         sq_text_add(out, "none is stored yet\n");
     }
@@ -410,6 +423,28 @@ static int set_step(const struct status *s, struct sq_json *v)
     return sq_json_set(v, words_of(s)->step, none ? sq_json_new_null() : sq_json_new_int(s->state.init_step_s));
 }
 
+/* The runs from which on a store of fields has had more, and what is usual then. */
+static int set_grown(const struct status *s, struct sq_json *v)
+{
+    struct sq_json *list = s->state.of_arrays ? NULL : sq_json_new_array();
+    if (s->state.of_arrays)
+        return 0;
+    for (size_t span = 1; span < s->usual.count && list; span++) {
+        struct sq_json *grown = sq_json_new_object();
+        if (!grown || set_when(s, s->usual.firsts[span], grown) ||
+            sq_json_set(grown, words_of(s)->usual, sq_json_new_uint(s->usual.fields[span]))) {
+            sq_json_free(grown);
+            sq_json_free(list);
+            return SQUALL_ENOMEM;
+        }
+        if (sq_json_append(list, grown)) {
+            sq_json_free(list);
+            return SQUALL_ENOMEM;
+        }
+    }
+    return sq_json_set(v, "grown", list);
+}
+
 static int set_last_run(const struct sq_record_run *run, struct sq_json *v)
 {
     struct sq_json *told = run->units ? sq_json_new_object() : sq_json_new_null();
@@ -432,12 +467,12 @@ static int write_json(const struct status *s, char **ret, struct squall_error *e
     SQ_CLEANUP_JSON struct sq_json *v = sq_json_new_object();
     const struct sq_json *failed = sq_json_get(s->state.schema, "failed");
     SQ_CLEANUP_JSON struct sq_json *variables = NULL;
-    SQ_TRY(sq_completeness_json(&s->state.records, s->state.layout, &variables, err));
+    SQ_TRY(sq_completeness_json(&s->state.records, s->state.init_chunk, &s->usual, s->state.layout, &variables, err));
     int status = v ? sq_json_set_string(v, "store", s->store) : SQUALL_ENOMEM;
     for (size_t i = 0; i < RUN_STATE_COUNT && !status; i++)
         status = sq_json_set(v, STATES[i].name, sq_json_new_uint(s->totals[i]));
     if (status || (s->state.of_arrays && sq_json_set_string(v, "append_dim", s->state.append_dim)) ||
-        sq_json_set(v, words_of(s)->usual, sq_json_new_uint(s->usual)) || set_step(s, v) ||
+        sq_json_set(v, words_of(s)->usual, sq_json_new_uint(sq_usual_now(&s->usual))) || set_grown(s, v) || set_step(s, v) ||
         sq_json_set(v, "in_use", s->in_use ? sq_json_new_string(s->in_use) : sq_json_new_null()) ||
         sq_json_set(v, "command", s->command.length ? sq_json_new_string(sq_text_string(&s->command)) : sq_json_new_null()) ||
         set_last_run(&s->state.records.last_run, v) || sq_json_set(v, "not_read", failed ? sq_json_share(failed) : sq_json_new_object()) ||

@@ -1,6 +1,7 @@
 /* See summary.h. */
 #include "convert/summary.h"
 #include "base/error_internal.h"
+#include "base/memory.h"
 #include "squall/date.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-uint32_t sq_usual_count(uint32_t *counts, size_t count)
+/* counts: they are sorted. */
+static uint32_t commonest(uint32_t *counts, size_t count)
 {
     uint32_t usual = 0;
     size_t often = 0;
@@ -61,6 +63,76 @@ uint32_t sq_usual_count(uint32_t *counts, size_t count)
         i = end;
     }
     return usual;
+}
+
+static int by_init(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* From where on a store has had more; firsts: room for all, and the beginning. */
+static size_t find_spans(const struct sq_json *grown, int64_t start_s, int64_t step_s, uint64_t count, uint64_t *firsts)
+{
+    size_t used = 0, kept = 1;
+    firsts[used++] = 0;
+    for (size_t i = 0; i < sq_json_count(grown); i++) {
+        int64_t time_s;
+        if (!sq_json_int(sq_json_at(grown, i), &time_s) || step_s <= 0 || time_s <= start_s)
+            continue;
+        const uint64_t first = ((uint64_t)time_s - (uint64_t)start_s + (uint64_t)step_s - 1) / (uint64_t)step_s;
+        if (first < count)
+            firsts[used++] = first;
+    }
+    qsort(firsts, used, sizeof *firsts, by_init);
+    for (size_t i = 1; i < used; i++)
+        if (firsts[i] != firsts[kept - 1])
+            firsts[kept++] = firsts[i];
+    return kept;
+}
+
+int sq_usual_make(const struct sq_json *schema, int64_t start_s, int64_t step_s, const uint32_t *counts, uint64_t count,
+                  struct sq_usual *ret, struct squall_error *err)
+{
+    const struct sq_json *grown = sq_json_get(schema, "grown");
+    const size_t most = sq_json_count(grown) + 1;
+    SQ_CLEANUP_FREE uint32_t *sorted = sq_alloc(count, sizeof *sorted);
+    struct sq_usual usual = {.firsts = sq_alloc(most, sizeof *usual.firsts), .fields = sq_alloc(most, sizeof *usual.fields)};
+    if (!sorted || !usual.firsts || !usual.fields) {
+        sq_usual_done(&usual);
+        return sq_error_memory(err, count * sizeof *sorted);
+    }
+    usual.count = find_spans(grown, start_s, step_s, count, usual.firsts);
+    memcpy(sorted, counts, count * sizeof *sorted);
+    for (size_t i = 0; i < usual.count; i++) {
+        const uint64_t first = usual.firsts[i], end = i + 1 < usual.count ? usual.firsts[i + 1] : count;
+        usual.fields[i] = commonest(sorted + first, (size_t)(end - first));
+    }
+    *ret = usual;
+    return 0;
+}
+
+void sq_usual_done(struct sq_usual *usual)
+{
+    sq_free(usual->firsts);
+    sq_free(usual->fields);
+    *usual = (struct sq_usual){0};
+}
+
+size_t sq_usual_span(const struct sq_usual *usual, uint64_t init)
+{
+    size_t span = usual->count - 1;
+    while (span > 0 && init < usual->firsts[span])
+        span--;
+    return span;
+}
+
+uint32_t sq_usual_now(const struct sq_usual *usual)
+{
+    size_t span = usual->count - 1;
+    while (span > 0 && usual->fields[span] == 0)
+        span--;
+    return usual->fields[span];
 }
 
 /* Names in a report come from files: only its own line ends are left of control characters. */

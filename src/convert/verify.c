@@ -563,7 +563,7 @@ static int add_metadata(void *user, char *line, struct squall_error *err)
 }
 
 /* Would a reader see this store, with all that the records tell of? */
-static int check_rest(squall_context *ctx, struct recorded *r, uint64_t init_count, struct squall_error *err)
+static int check_rest(squall_context *ctx, struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
 {
     struct verify *v = r->v;
     struct squall_error failure = SQUALL_ERROR_INIT;
@@ -586,7 +586,7 @@ static int check_rest(squall_context *ctx, struct recorded *r, uint64_t init_cou
     if (!status)
         status = check_coordinates(r, ds, err);
     if (!status)
-        status = sq_verify_metadata(v->store, init_count, add_metadata, v, err);
+        status = sq_verify_metadata(v->store, state, add_metadata, v, err);
     squall_dataset_close(ds);
     return status;
 }
@@ -641,7 +641,7 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
     SQ_TRY(check_flags(&r, state, err));
     SQ_TRY(sq_json_each(sq_json_get(state->schema, "failed"), add_failed, &r, err));
     if (state->complete)
-        return check_rest(ctx, &r, state->init_count, err);
+        return check_rest(ctx, &r, state, err);
     if (state->records.unit_count == 0) /* a run was stopped before readers could see anything */
         return 0;
     return add_finding(v, &v->bad, SIZE_MAX, sq_format("%s/zarr.json: missing", v->store), err);

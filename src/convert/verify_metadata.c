@@ -9,7 +9,7 @@
 
 struct metadata_check {
     const char *store;
-    uint64_t init_count;
+    const struct sq_store_state *state;
     sq_metadata_finding *found;
     void *user;
 };
@@ -30,32 +30,56 @@ static int read_document(const char *path, struct sq_json **ret, struct squall_e
     return status == SQUALL_ENOMEM ? sq_error(err, status, "%s", failure->message) : 0;
 }
 
-/* The same, or longer along the append dimension, as layout.json has it. */
-static bool is_shape(const struct sq_json *own, const struct sq_json *told, uint64_t init_count)
+/* How long layout.json says that a dimension is. */
+struct dimension {
+    const char *name;
+    const struct sq_json *length; /* NULL: no variable has it */
+};
+
+static int find_length(void *user, const char *array, const struct sq_json *v, struct squall_error *err)
 {
-    uint64_t first = 0;
-    if (sq_json_equal(own, told))
-        return true;
-    if (sq_json_count(own) != sq_json_count(told) || !sq_json_uint(sq_json_at(own, 0), &first) || first != init_count)
-        return false;
-    for (size_t d = 1; d < sq_json_count(told); d++)
-        if (!sq_json_equal(sq_json_at(own, d), sq_json_at(told, d)))
-            return false;
-    return true;
+    struct dimension *dim = user;
+    const struct sq_json *dims = sq_json_get(v, "dims");
+    (void)array, (void)err;
+    for (size_t d = 1; d < sq_json_count(dims); d++) /* the first is the append dimension, which all have */
+        if (!strcmp(sq_json_string(sq_json_at(dims, d)) ? sq_json_string(sq_json_at(dims, d)) : "", dim->name))
+            dim->length = sq_json_at(sq_json_get(v, "shape"), d - 1);
+    return 0;
+}
+
+static bool is_length(const struct sq_store_state *state, const char *name, const struct sq_json *own)
+{
+    struct dimension dim = {name, NULL};
+    uint64_t length;
+    if (!strcmp(name, state->append_dim))
+        return sq_json_uint(own, &length) && length == state->init_count;
+    return !sq_json_each(sq_json_get(state->layout, "arrays"), find_length, &dim, NULL) && dim.length && sq_json_equal(own, dim.length);
 }
 
 struct comparison {
+    const struct sq_store_state *state;
     const struct sq_json *own;
-    uint64_t init_count;
     const char *differs; /* the first member that is not the same */
 };
+
+/* The same, or longer along dimensions that layout.json has so. */
+static bool is_shape(const struct comparison *c, const struct sq_json *own, const struct sq_json *told)
+{
+    const struct sq_json *names = sq_json_get(c->own, "dimension_names");
+    bool good = sq_json_count(own) == sq_json_count(told);
+    for (size_t d = 0; d < sq_json_count(told) && good; d++) {
+        const char *name = sq_json_string(sq_json_at(names, d));
+        good = sq_json_equal(sq_json_at(own, d), sq_json_at(told, d)) || (name && is_length(c->state, name, sq_json_at(own, d)));
+    }
+    return good;
+}
 
 static int compare_member(void *user, const char *key, const struct sq_json *told, struct squall_error *err)
 {
     struct comparison *c = user;
     const struct sq_json *own = sq_json_get(c->own, key);
     (void)err;
-    if (!c->differs && !(strcmp(key, "shape") ? sq_json_equal(own, told) : is_shape(own, told, c->init_count)))
+    if (!c->differs && !(strcmp(key, "shape") ? sq_json_equal(own, told) : is_shape(c, own, told)))
         c->differs = key;
     return 0;
 }
@@ -74,7 +98,7 @@ static int check_node(void *user, const char *key, const struct sq_json *told, s
     SQ_CLEANUP_JSON struct sq_json *own = read;
     if (!own)
         return check->found(check->user, sq_strdup(failure.message), err);
-    struct comparison c = {own, check->init_count, NULL};
+    struct comparison c = {check->state, own, NULL};
     SQ_TRY(sq_json_each(told, compare_member, &c, err));
     if (!c.differs && sq_json_count(own) == sq_json_count(told))
         return 0;
@@ -83,9 +107,10 @@ static int check_node(void *user, const char *key, const struct sq_json *told, s
                         err);
 }
 
-int sq_verify_metadata(const char *store, uint64_t init_count, sq_metadata_finding *found, void *user, struct squall_error *err)
+int sq_verify_metadata(const char *store, const struct sq_store_state *state, sq_metadata_finding *found, void *user,
+                       struct squall_error *err)
 {
-    struct metadata_check check = {store, init_count, found, user};
+    struct metadata_check check = {store, state, found, user};
     struct squall_error failure = SQUALL_ERROR_INIT;
     struct sq_json *read = NULL;
     SQ_CLEANUP_FREE char *path = sq_path_join(store, "zarr.json");

@@ -198,6 +198,13 @@ static void add_dim(struct sq_cube_variable *v, enum sq_cube_dim kind, const cha
     v->shape[v->rank++] = length;
 }
 
+/* made: 0 where it has not grown. */
+static void add_growing_dim(struct sq_cube_variable *v, enum sq_cube_dim kind, const char *name, uint64_t length, uint64_t made)
+{
+    v->made[v->rank] = made;
+    add_dim(v, kind, name, length);
+}
+
 static void add_horizontal_dims(const struct sq_builder *b, struct sq_cube_variable *v, const struct sq_points *points)
 {
     for (unsigned d = 0; d < points->axes.count; d++) {
@@ -216,11 +223,12 @@ static int make_variable(struct sq_builder *b, struct sq_draft *draft, struct sq
     if (!v->name)
         return sq_error_memory(err, strlen(draft->name));
     add_dim(v, SQ_DIM_INIT_TIME, "init_time", b->init_count);
-    add_dim(v, SQ_DIM_STEP, sq_cube_renamed(b, "step"), b->steps.count);
+    const uint32_t *made = draft->made;
+    add_growing_dim(v, SQ_DIM_STEP, sq_cube_renamed(b, "step"), b->steps.count, made[SQ_GROWS_STEPS]);
     if (draft->has_members)
-        add_dim(v, SQ_DIM_NUMBER, sq_cube_renamed(b, "number"), b->members.count);
+        add_growing_dim(v, SQ_DIM_NUMBER, sq_cube_renamed(b, "number"), b->members.count, made[SQ_GROWS_MEMBERS]);
     if (draft->level_dim)
-        add_dim(v, SQ_DIM_LEVEL, sq_cube_renamed(b, draft->level_dim), draft->level_count);
+        add_growing_dim(v, SQ_DIM_LEVEL, sq_cube_renamed(b, draft->level_dim), draft->level_count, made[SQ_GROWS_LEVELS]);
     add_horizontal_dims(b, v, points);
     return 0;
 }

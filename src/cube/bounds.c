@@ -83,6 +83,19 @@ int sq_cube_find_bounds(struct sq_builder *b, struct squall_error *err)
     return 0;
 }
 
+int sq_cube_extend_bounds(struct sq_builder *b, uint32_t count, struct squall_error *err)
+{
+    for (size_t i = 0; i < b->bounds_count; i++) {
+        int64_t *begins = sq_arena_alloc(b->arena, b->steps.count * sizeof *begins);
+        if (!begins)
+            return sq_error_memory(err, b->steps.count * sizeof *begins);
+        for (uint32_t s = 0; s < b->steps.count; s++)
+            begins[s] = s < count ? b->bounds[i].begins[s] : SQ_BEGIN_UNKNOWN;
+        b->bounds[i].begins = begins;
+    }
+    return 0;
+}
+
 /* With a schema: does the field's interval agree with what the store has for the step? A step without one takes it. */
 int sq_cube_check_bounds(struct sq_builder *b, size_t field, uint32_t step, bool *ret, struct squall_error *err)
 {

@@ -8,6 +8,7 @@
  *   stack.c       which variables go into one array
  *   times.c       which runs there are, the cadence, strays
  *   levels.c      steps, members, levels: a field's place as one number
+ *   extend.c      steps, members and levels that a store's dimensions take at their ends
  *   places.c      places, duplicates
  *   bounds.c dims.c attributes.c coordinates.c dataset.c notes.c holes.c schema.c   the arrays, and what is told about it all
  *
@@ -106,6 +107,9 @@ struct sq_bounds {
     size_t user_count;
 };
 
+/* Dimensions that may grow. */
+enum sq_growing { SQ_GROWS_STEPS, SQ_GROWS_MEMBERS, SQ_GROWS_LEVELS, SQ_GROWING_COUNT };
+
 /* A variable in the making. */
 struct sq_draft {
     uint32_t group;
@@ -117,10 +121,12 @@ struct sq_draft {
     int64_t longest_s;     /* interval */
     uint32_t product;      /* that names and describes it; UINT32_MAX: it has no field */
     bool known;            /* of the schema */
+    bool joins;            /* and it has just been added to that (grow.c) */
     bool stored;           /* not left out by --select or --stack */
     bool is_float64;
     bool has_members;
     size_t first_level, level_count; /* in the builder's levels */
+    uint32_t made[SQ_GROWING_COUNT]; /* sq_cube_variable.made; 0: as they are */
     const char *level_dim;           /* NULL: at most one level */
     uint32_t bounds;                 /* row of the builder's; UINT32_MAX: no intervals */
     uint64_t slab_offset;            /* of its first slab within a run */
@@ -190,14 +196,15 @@ struct sq_builder {
     struct sq_axis runs; /* init times that open fields have */
     struct sq_axis steps, members;
     bool has_members;        /* more than one: a dimension */
-    struct sq_level *levels; /* sorted by draft, first, second */
+    struct sq_level *levels; /* by draft, and along its dimension: ascending, but for those that joined a store later */
     size_t level_count;
     struct sq_bounds *bounds;
     size_t bounds_count, bounds_capacity;
     uint64_t slabs_a_run;  /* over all variables */
     uint64_t *row_offsets; /* by the cube's variable: slab_offset */
     struct sq_entry *entries;
-    size_t entry_count; /* --stack: sorted by name */
+    size_t entry_count;    /* --stack: sorted by name */
+    struct sq_json *grown; /* from which init times on the store has had more, in seconds; NULL: it is as it was made */
 
     int64_t start_s, spacing_s, cadence_s; /* spacing 0: one run */
     uint64_t init_count;                   /* 0: not known yet */
@@ -236,7 +243,8 @@ void sq_cube_leave_strays(struct sq_builder *b);
 int sq_cube_advise_cadence(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK; /* a warning, where another would take more runs */
 
 /* levels.c */
-int sq_compare_doubles(double a, double b); /* NaN last, and equal to itself */
+int sq_compare_doubles(double a, double b);          /* NaN last, and equal to itself */
+int sq_compare_levels(const void *a, const void *b); /* of struct sq_level: by draft, first, second */
 int sq_cube_round_levels(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_find_axes(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK; /* of the open fields */
 void sq_cube_settle_levels(struct sq_builder *b);
@@ -247,10 +255,15 @@ bool sq_cube_is_later(const struct sq_builder *b, uint32_t a, uint32_t other);
 /* The places of the open fields, sorted; of one place in file order. *ret: sq_free. */
 int sq_cube_find_spots(struct sq_builder *b, struct sq_spot **ret, size_t *ret_count, struct squall_error *err) SQUALL_CHECK;
 
+/* extend.c: as options->grow says, before what a store lacks is outside of it. */
+int sq_cube_extend(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
+
 /* places.c, bounds.c, holes.c */
 int sq_cube_place_fields(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
 void sq_cube_turn_rows(struct sq_builder *b); /* of what has been placed, on points that are turned */
 int sq_cube_find_bounds(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;
+/* Every table gets room for steps behind the first `count`. */
+int sq_cube_extend_bounds(struct sq_builder *b, uint32_t count, struct squall_error *err) SQUALL_CHECK;
 /* With a schema: does the field's interval agree with what the store has for the step? A step without one takes it. */
 int sq_cube_check_bounds(struct sq_builder *b, size_t field, uint32_t step, bool *ret, struct squall_error *err) SQUALL_CHECK;
 int sq_cube_count_holes(struct sq_builder *b, struct squall_error *err) SQUALL_CHECK;

@@ -280,7 +280,17 @@ static int add_stack_texts(struct sq_builder *b, struct squall_error *err)
     return add_texts(b, "variable_units", "units", err);
 }
 
-int sq_cube_make_coordinates(struct sq_builder *b, struct squall_error *err)
+/* A coordinate's chunks are as long as the dimension was for the first variable that has it. */
+static uint64_t made_of(const struct sq_cube *cube, const char *dim)
+{
+    for (size_t i = 0; i < cube->variable_count; i++)
+        for (unsigned d = 0; d < cube->variables[i].rank; d++)
+            if (!strcmp(cube->variables[i].dims[d], dim))
+                return cube->variables[i].made[d];
+    return 0;
+}
+
+static int make_coordinates(struct sq_builder *b, struct squall_error *err)
 {
     SQ_TRY(add_init_time(b, err));
     if (b->options->stack)
@@ -297,4 +307,15 @@ int sq_cube_make_coordinates(struct sq_builder *b, struct squall_error *err)
     for (size_t i = 0; i < b->cube->grid_count; i++)
         SQ_TRY(add_mapping(b, &b->points[b->used_points[i]], err));
     return b->options->stack ? add_stack_texts(b, err) : 0;
+}
+
+int sq_cube_make_coordinates(struct sq_builder *b, struct squall_error *err)
+{
+    SQ_TRY(make_coordinates(b, err));
+    for (size_t i = 0; i < b->cube->coordinate_count; i++) {
+        struct sq_cube_coordinate *c = &b->cube->coordinates[i];
+        for (unsigned d = 0; d < c->rank; d++)
+            c->made[d] = made_of(b->cube, c->dims[d]);
+    }
+    return 0;
 }

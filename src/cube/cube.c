@@ -30,6 +30,7 @@ static void builder_done(struct sq_builder *b)
     for (size_t i = 0; i < b->draft_count; i++)
         sq_json_free(b->drafts[i].attributes);
     free_points(b);
+    sq_json_free(b->grown);
     sq_intern_done(&b->variable_table);
     sq_axis_done(&b->runs);
     sq_axis_done(&b->steps);
@@ -137,6 +138,8 @@ static int choose_fields(struct sq_builder *b, struct squall_error *err)
         SQ_TRY(sq_cube_choose_stack(b, err));
     if (b->options->schema) {
         sq_cube_leave_strays(b);
+        if (b->options->grow)
+            SQ_TRY(sq_cube_extend(b, err));
         SQ_TRY(sq_cube_check_places(b, err));
     }
     SQ_TRY(sq_cube_find_axes(b, err));

@@ -89,6 +89,7 @@ struct sq_cube_coordinate {
     unsigned rank;
     char *dims[8];
     uint64_t shape[8];
+    uint64_t made[8]; /* as a variable's */
     void *
         values; /* C order, as squall_array_read gives them; what texts point at is the arena's. NULL: they are read from source; or, where that is NULL, as the store has them */
     struct squall_array *source;
@@ -175,6 +176,7 @@ struct sq_cube_options {
     unsigned coarsen_y, coarsen_x; /* ≥ 1: coordinates are block means, shapes divided (rounded up) */
     const struct sq_json *schema;  /* of an existing store (sq_cube_schema); NULL: a new one */
     uint64_t prepend;   /* with a schema, runs before its first are placed, too; init_time begins a multiple of this earlier. 0: not */
+    bool grow;          /* with a schema, steps, levels and members that it lacks join it where they come behind those that it has */
     bool respace;       /* with a schema whose cadence is open, its places may move so that the step is a part of what it was */
     const bool *fields; /* of the index: those that take part, the others are not selected; NULL: all */
 };

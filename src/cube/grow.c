@@ -1,7 +1,6 @@
 /*
  * New variables for a store's schema. What the store was made without is built as a cube of its own; its variables then join the schema, as
- * if they had always been in it: those that are there keep names and places, since nothing of them is touched. Steps, levels and members of the
- * store stay what they are.
+ * if they had always been in it: those that are there keep names and places, since nothing of them is touched. Steps, levels and members are extend.c's.
  */
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -152,15 +151,30 @@ static int join(const struct growth *g, const struct sq_json *given, const char 
     SQ_TRY(free_name(g, v, &name, err));
     SQ_TRY(name_levels(g, name, v, err));
     struct sq_json *list = (struct sq_json *)(uintptr_t)sq_json_get(g->schema, "variables");
-    if (sq_json_set_string(v, "name", name) || sq_json_append(list, sq_json_share(v)))
+    if (sq_json_set_string(v, "name", name) || sq_json_set(v, "joins", sq_json_new_bool(true)) || sq_json_append(list, sq_json_share(v)))
         return sq_error_memory(err, 0);
     *ret_name = name;
     return 0;
 }
 
+/* A store without any variable of members has them as the first one does; what has one member has no dimension for more. */
+static int take_members(const struct growth *g, struct squall_error *err)
+{
+    const struct sq_json *variables = sq_json_get(g->schema, "variables");
+    for (size_t i = 0; i < sq_json_count(variables); i++) {
+        bool stored;
+        if (says(sq_json_at(variables, i), "kind", "ensemble") && sq_json_bool(sq_json_get(sq_json_at(variables, i), "stored"), &stored) &&
+            stored)
+            return 0;
+    }
+    struct sq_json *members = sq_json_copy(sq_json_get(g->others, "members"));
+    return members && !sq_json_set(g->schema, "members", members) ? 0 : sq_error_memory(err, 0);
+}
+
 static int join_all(const struct growth *g, struct sq_text *names, struct squall_error *err)
 {
     const struct sq_json *variables = sq_json_get(g->others, "variables");
+    SQ_TRY(take_members(g, err));
     for (size_t i = 0; i < sq_json_count(variables); i++) {
         const char *name;
         SQ_TRY(join(g, sq_json_at(variables, i), &name, err));
@@ -170,14 +184,16 @@ static int join_all(const struct growth *g, struct sq_text *names, struct squall
     return names->failed ? sq_error_memory(err, names->length) : 0;
 }
 
-/* fields: which of the index lie outside of the store's variables; false: none. */
-static bool find_outside(const struct sq_cube *cube, bool *fields)
+/* fields: which of the index lie outside of the store's variables; false: none. ret_other: any that lie outside of what these have. */
+static bool find_outside(const struct sq_cube *cube, bool *fields, bool *ret_other)
 {
     bool any = false;
+    *ret_other = false;
     for (size_t i = 0; i < cube->ignored_count; i++) {
         const bool outside = cube->ignored[i].reason == SQ_CUBE_OUTSIDE_VARIABLES;
         fields[cube->ignored[i].field] = outside;
         any = any || outside;
+        *ret_other = *ret_other || cube->ignored[i].reason == SQ_CUBE_OUTSIDE_SCHEMA;
     }
     return any;
 }
@@ -191,10 +207,12 @@ int sq_cube_schema_grow(const struct sq_grib_index *index, const struct sq_cube_
     if (!fields || !schema)
         return sq_error_memory(err, index->field_count);
     SQ_TRY(sq_cube_build(index, options, &now, err));
-    const bool any = find_outside(&now, fields);
+    bool other;
+    const bool any = find_outside(&now, fields, &other);
     sq_cube_done(&now);
-    if (any && options->stack)
-        return sq_error(err, SQUALL_EREFUSED, "--schema grow: the variables of a stack cannot grow; convert into another store");
+    if ((any || other) && options->stack)
+        return sq_error(err, SQUALL_EREFUSED,
+                        "--schema grow: a stack cannot grow, neither by variables nor by steps; convert into another store");
     if (any) {
         const struct sq_cube_options alone = {.fields = fields, .coarsen_y = 1, .coarsen_x = 1};
         struct sq_cube news;

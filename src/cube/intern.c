@@ -72,13 +72,37 @@ int sq_axis_from(struct sq_axis *axis, const struct sq_intern *table, struct squ
     int64_t *values = NULL;
     SQ_TRY(sq_intern_sorted(table, &values, err));
     sq_free(axis->values);
-    *axis = (struct sq_axis){values, table->count};
+    *axis = (struct sq_axis){values, table->count, false};
     return 0;
+}
+
+int sq_axis_take(struct sq_axis *axis, const int64_t *values, uint32_t count, struct squall_error *err)
+{
+    struct sq_axis taken = {.values = sq_alloc(count, sizeof *values), .count = count};
+    if (!taken.values)
+        return sq_error_memory(err, count * sizeof *values);
+    for (uint32_t i = 0; i < count; i++) {
+        taken.values[i] = values[i];
+        taken.is_unsorted = taken.is_unsorted || (i > 0 && values[i] < values[i - 1]);
+    }
+    sq_axis_done(axis);
+    *axis = taken;
+    return 0;
+}
+
+static uint32_t find_along(const struct sq_axis *axis, int64_t value)
+{
+    for (uint32_t i = 0; i < axis->count; i++)
+        if (axis->values[i] == value)
+            return i;
+    return UINT32_MAX;
 }
 
 uint32_t sq_axis_index(const struct sq_axis *axis, int64_t value)
 {
     uint32_t low = 0, high = axis->count;
+    if (axis->is_unsorted)
+        return find_along(axis, value);
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (axis->values[middle] < value)

@@ -7,6 +7,7 @@
 
 #include "base/distinct.h"
 #include "squall/error.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,15 +30,18 @@ const int64_t *sq_intern_key(const struct sq_intern *table, uint32_t number);
 /* All keys, one after the other, in ascending order. *ret: sq_free. */
 int sq_intern_sorted(const struct sq_intern *table, int64_t **ret, struct squall_error *err) SQUALL_CHECK;
 
-/* Distinct numbers in ascending order, such as the steps of a cube. */
+/* Distinct numbers, such as the steps of a cube. */
 struct sq_axis {
     int64_t *values;
     uint32_t count;
+    bool is_unsorted; /* not ascending: as members are that joined a store one after the other */
 };
 
 void sq_axis_done(struct sq_axis *axis);
 /* The keys of a table of one word, sorted. axis: replaced. */
 int sq_axis_from(struct sq_axis *axis, const struct sq_intern *table, struct squall_error *err) SQUALL_CHECK;
+/* Distinct numbers as they come. axis: replaced. */
+int sq_axis_take(struct sq_axis *axis, const int64_t *values, uint32_t count, struct squall_error *err) SQUALL_CHECK;
 /* UINT32_MAX where the value is not there. */
 uint32_t sq_axis_index(const struct sq_axis *axis, int64_t value);
 

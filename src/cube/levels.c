@@ -42,7 +42,7 @@ int sq_compare_doubles(double a, double b)
     return a < b ? -1 : a > b;
 }
 
-static int compare_levels(const void *a, const void *b)
+int sq_compare_levels(const void *a, const void *b)
 {
     const struct sq_level *x = a, *y = b;
     if (x->draft != y->draft)
@@ -63,11 +63,9 @@ static int64_t bits_of(double value)
     return isnan(value) ? INT64_MAX : bits;
 }
 
-/* Sorts the levels; first_level and level_count of each draft. */
+/* Levels are together by draft: first_level and level_count of each. */
 void sq_cube_settle_levels(struct sq_builder *b)
 {
-    if (b->level_count)
-        qsort(b->levels, b->level_count, sizeof *b->levels, compare_levels);
     for (size_t i = 0; i < b->draft_count; i++)
         b->drafts[i].first_level = b->drafts[i].level_count = 0;
     for (size_t i = 0; i < b->level_count; i++) {
@@ -96,15 +94,21 @@ static int find_levels(struct sq_builder *b, struct squall_error *err)
         SQ_TRY(SQ_GROW(b->levels, capacity, table.count, err));
         b->levels[b->level_count++] = (struct sq_level){b->variable_of[i], pair[0], pair[1]};
     }
+    if (b->level_count)
+        qsort(b->levels, b->level_count, sizeof *b->levels, sq_compare_levels);
     sq_cube_settle_levels(b);
     return 0;
 }
 
+/* Levels that came to a store later lie behind the sorted ones. */
 static uint32_t level_index(const struct sq_builder *b, const struct sq_draft *draft, const double pair[2])
 {
-    struct sq_level wanted = {(uint32_t)(draft - b->drafts), pair[0], pair[1]};
+    const struct sq_level wanted = {(uint32_t)(draft - b->drafts), pair[0], pair[1]};
     const struct sq_level *levels = b->levels + draft->first_level;
-    const struct sq_level *found = draft->level_count ? bsearch(&wanted, levels, draft->level_count, sizeof wanted, compare_levels) : NULL;
+    const size_t sorted = draft->made[SQ_GROWS_LEVELS] ? draft->made[SQ_GROWS_LEVELS] : draft->level_count;
+    const struct sq_level *found = sorted ? bsearch(&wanted, levels, sorted, sizeof wanted, sq_compare_levels) : NULL;
+    for (size_t i = sorted; i < draft->level_count && !found; i++)
+        found = sq_compare_levels(&wanted, &levels[i]) == 0 ? &levels[i] : NULL;
     return found ? (uint32_t)(found - levels) : UINT32_MAX;
 }
 

@@ -132,6 +132,7 @@ static const char *variable_name(const struct sq_builder *b, uint32_t field)
 static void add_reason(const struct sq_builder *b, const struct out *out, struct sq_text *line)
 {
     const struct sq_grib_field *f = &b->index->fields[out->first];
+    const bool grow = b->options->grow;
     switch (out->fate) {
     case SQ_FATE_UNSUPPORTED:
         sq_text_printf(line, "not read yet: %s: ", sq_cube_unsupported_reason(b, out->first));
@@ -156,13 +157,16 @@ static void add_reason(const struct sq_builder *b, const struct out *out, struct
         sq_text_printf(line, "the store was made without %s (%s): ", variable_name(b, out->first), b->index->names[f->product].level_type);
         break;
     case SQ_FATE_OUTSIDE_STEP:
-        sq_text_printf(line, "%s: the store was made without these steps: ", variable_name(b, out->first));
+        sq_text_printf(line, "%s: the store was made without these steps%s: ", variable_name(b, out->first),
+                       grow ? ", and takes others behind its last one only; convert into another store" : "");
         break;
     case SQ_FATE_OUTSIDE_LEVEL:
-        sq_text_printf(line, "%s: the store was made without these levels: ", variable_name(b, out->first));
+        sq_text_printf(line, "%s: the store was made without these levels%s: ", variable_name(b, out->first),
+                       grow ? ", and with one alone, so without a dimension of them; convert into another store" : "");
         break;
     case SQ_FATE_OUTSIDE_MEMBER:
-        sq_text_printf(line, "%s: the store was made without these members: ", variable_name(b, out->first));
+        sq_text_printf(line, "%s: the store was made without these members%s: ", variable_name(b, out->first),
+                       grow ? ", and with one alone, so without a dimension of them; convert into another store" : "");
         break;
     case SQ_FATE_OUTSIDE_INTERVAL:
         sq_text_printf(line, "%s: the store has other intervals at these steps: ", variable_name(b, out->first));

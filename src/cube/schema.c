@@ -125,6 +125,9 @@ static int write_variable(const struct sq_builder *b, const struct sq_draft *dra
     SQ_TRY(write_levels(b, draft, v, err));
     if (draft->level_dim)
         SQ_TRY(sq_cube_put_string(v, "level_dim", draft->level_dim, err));
+    const uint32_t *made = draft->made;
+    if (made[SQ_GROWS_STEPS] || made[SQ_GROWS_MEMBERS] || made[SQ_GROWS_LEVELS])
+        SQ_TRY(sq_cube_put(v, "made", sq_json_new_uints((uint64_t[]){made[0], made[1], made[2]}, SQ_GROWING_COUNT), err));
     if (draft->bounds != UINT32_MAX)
         SQ_TRY(sq_cube_put_string(v, "bounds", b->bounds[draft->bounds].name, err));
     return sq_cube_put(v, "attributes", sq_json_copy(draft->attributes), err);
@@ -164,6 +167,8 @@ int sq_cube_schema_write(struct sq_builder *b, struct squall_error *err)
     SQ_TRY(sq_cube_put_int(schema, "count", (int64_t)b->init_count, err));
     SQ_TRY(sq_cube_put_int(schema, "spacing_s", b->spacing_s, err));
     SQ_TRY(sq_cube_put_int(schema, "cadence_s", b->cadence_s, err));
+    if (b->grown)
+        SQ_TRY(sq_cube_put(schema, "grown", sq_json_share(b->grown), err));
     SQ_TRY(sq_cube_put(schema, "steps", int_list(b->steps.values, b->steps.count, INT64_MIN), err));
     SQ_TRY(sq_cube_put(schema, "members", int_list(b->members.values, b->members.count, INT64_MIN), err));
     SQ_TRY(write_grids(b, schema, err));

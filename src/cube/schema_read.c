@@ -55,18 +55,20 @@ static int read_axis(const struct sq_json *schema, const char *key, struct sq_ax
 {
     SQ_CLEANUP_INTERN struct sq_intern table = sq_intern_make(1);
     const struct sq_json *list = sq_json_get(schema, key);
+    SQ_CLEANUP_FREE int64_t *values = sq_alloc(sq_json_count(list) + 1, sizeof *values);
+    if (!values)
+        return sq_error_memory(err, sq_json_count(list) * sizeof *values);
     if (sq_json_type(list) != SQ_JSON_ARRAY)
         return bad(err, key);
     for (size_t i = 0; i < sq_json_count(list); i++) {
-        int64_t value;
         uint32_t number;
-        if (!sq_json_int(sq_json_at(list, i), &value))
+        if (!sq_json_int(sq_json_at(list, i), &values[i]))
             return bad(err, key);
-        SQ_TRY(sq_intern_add(&table, &value, &number, err));
+        SQ_TRY(sq_intern_add(&table, &values[i], &number, err));
         if (number != i)
             return bad(err, key);
     }
-    return sq_axis_from(axis, &table, err);
+    return sq_axis_take(axis, values, (uint32_t)sq_json_count(list), err);
 }
 
 static int hex_digit(char c)
@@ -179,12 +181,30 @@ static int read_level_list(struct sq_builder *b, const struct sq_json *v, uint32
     return sq_json_count(list) ? 0 : bad(err, "levels");
 }
 
+/* How long its dimensions were, where they have grown. */
+static int read_made(const struct sq_builder *b, const struct sq_json *v, struct sq_draft *draft, size_t level_count,
+                     struct squall_error *err)
+{
+    const struct sq_json *list = sq_json_get(v, "made");
+    const uint64_t most[SQ_GROWING_COUNT] = {b->steps.count, b->members.count, level_count};
+    for (int k = 0; list && k < SQ_GROWING_COUNT; k++) {
+        uint64_t length;
+        if (!sq_json_uint(sq_json_at(list, (size_t)k), &length) || length > most[k])
+            return bad(err, "made");
+        draft->made[k] = (uint32_t)length;
+    }
+    return 0;
+}
+
 static int read_stored(struct sq_builder *b, const struct sq_json *v, struct sq_draft *draft, size_t *capacity, struct squall_error *err)
 {
     const char *bounds = sq_json_string(sq_json_get(v, "bounds"));
+    const size_t levels_before = b->level_count;
     if (!sq_json_bool(sq_json_get(v, "float64"), &draft->is_float64))
         return bad(err, "float64");
     SQ_TRY(read_level_list(b, v, (uint32_t)(draft - b->drafts), capacity, err));
+    SQ_TRY(read_made(b, v, draft, b->level_count - levels_before, err));
+    draft->joins = sq_json_get(v, "joins") != NULL;
     if (sq_json_get(v, "level_dim"))
         SQ_TRY(read_text(b, v, "level_dim", &draft->level_dim, err));
     for (size_t i = 0; bounds && i < b->bounds_count && draft->bounds == UINT32_MAX; i++)
@@ -240,6 +260,17 @@ static int read_variables(struct sq_builder *b, const struct sq_json *schema, st
     return 0;
 }
 
+static int read_grown(struct sq_builder *b, const struct sq_json *list, struct squall_error *err)
+{
+    int64_t time_s;
+    for (size_t i = 0; i < sq_json_count(list); i++)
+        if (!sq_json_int(sq_json_at(list, i), &time_s))
+            return bad(err, "grown");
+    if (list && !(b->grown = sq_json_copy(list)))
+        return sq_error_memory(err, sq_json_count(list));
+    return 0;
+}
+
 int sq_cube_schema_read(struct sq_builder *b, struct squall_error *err)
 {
     const struct sq_json *schema = b->options->schema;
@@ -259,6 +290,9 @@ int sq_cube_schema_read(struct sq_builder *b, struct squall_error *err)
     b->has_members = b->members.count > 1;
     if (sq_json_type(sq_json_get(schema, "attributes")) != SQ_JSON_OBJECT || !b->steps.count)
         return bad(err, b->steps.count ? "attributes" : "steps");
+    if (b->steps.is_unsorted)
+        return bad(err, "steps");
+    SQ_TRY(read_grown(b, sq_json_get(schema, "grown"), err));
     SQ_TRY(read_grids(b, schema, err));
     if (sq_json_type(sq_json_get(schema, "step_begins")) != SQ_JSON_OBJECT)
         return bad(err, "step_begins");

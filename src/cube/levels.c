@@ -183,7 +183,8 @@ struct sq_where sq_cube_where(const struct sq_builder *b, size_t field)
     const struct sq_draft *draft = &b->drafts[b->variable_of[field]];
     return (struct sq_where){
         .step = sq_axis_index(&b->steps, f->times.step_end_s),
-        .member = b->has_members && b->groups[draft->group].key.kind == SQ_KIND_ENSEMBLE ? sq_axis_index(&b->members, f->times.number) : 0,
+        .member =
+            b->members.count && b->groups[draft->group].key.kind == SQ_KIND_ENSEMBLE ? sq_axis_index(&b->members, f->times.number) : 0,
         .level = level_index(b, draft, b->product_levels[f->product]),
     };
 }

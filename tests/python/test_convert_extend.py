@@ -163,6 +163,20 @@ def test_members_come_with_the_first_variable_that_has_them(squall, tmp_path):
     same(values(grown), values(whole))
 
 
+def test_one_member_is_not_another(squall, tmp_path):
+    """A store of one member has no dimension for more: what others hold is named, and nothing of it is taken for that one's."""
+    source, store = tmp_path / "in", tmp_path / "s.zarr"
+    write(source, 0, members=(3,))
+    squall("convert", source, store, *EVERY)
+    first = values(store)
+    write(source, 0, "b", members=(4,))
+    for schema in ("ignore", "grow"):
+        done = squall("convert", source, store, *EVERY, "--schema", schema, check=False)
+        assert "the store was made without these members" in done.err or done.code == 0
+        xr.testing.assert_identical(values(store).r2, first.r2)
+        assert values(store).r2.attrs["number"] == 3
+
+
 def test_a_stack_grows_by_no_step(squall, source, tmp_path):
     stack = [*EVERY, "--stack", "variable"]
     squall("convert", source, tmp_path / "s.zarr", *stack, check=False)

@@ -51,6 +51,9 @@ struct verify {
     uint64_t chunks_done, chunk_count, bytes;
     uint64_t noted;   /* units */
     char *not_noted;  /* why not all damage is noted; NULL: it is */
+    bool is_deferred; /* what is found may be the work of a run: it is told when that is out of the question */
+    uint64_t *units;  /* of a further look: those in question, ascending; NULL: all */
+    size_t unit_count;
     bool at_the_rest; /* behind the chunks that the records tell of: a few small ones, of which progress is not told */
 };
 
@@ -67,6 +70,7 @@ static void verify_done(struct verify *v)
     findings_done(&v->absent);
     findings_done(&v->unchecked);
     sq_free(v->not_noted);
+    sq_free(v->units);
     sq_mutex_done(&v->lock);
 }
 
@@ -82,7 +86,7 @@ static int add_finding(struct verify *v, struct findings *list, size_t order, ch
     list->total += !status;
     if (!status && listed) {
         list->items[list->count++] = (struct finding){order, line};
-        if (v->events.message)
+        if (v->events.message && !v->is_deferred)
             v->events.message(v->events.user, list == &v->absent ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, line);
     }
     sq_mutex_unlock(&v->lock);
@@ -142,13 +146,24 @@ static const struct sq_layout_array *array_named(const struct recorded *r, const
     return NULL;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool is_in_question(const struct verify *v, uint64_t unit)
+{
+    return !v->units || (v->unit_count && bsearch(&unit, v->units, v->unit_count, sizeof *v->units, by_number));
+}
+
 static int list_unit(struct recorded *r, const struct sq_record_unit *unit, size_t which, struct squall_error *err)
 {
     if (!sq_layout_fits(r->layout.arrays, r->layout.array_count, r->layout.init_chunk, unit))
         return add_finding(r->v, &r->v->bad, 0,
                            sq_format("%s: the record of unit %llu does not fit the layout", r->v->store, (unsigned long long)unit->unit),
                            err);
-    for (size_t i = 0; i < unit->array_count; i++) {
+    for (size_t i = 0; i < unit->array_count && is_in_question(r->v, unit->unit); i++) {
         const struct sq_record_array *stored = &unit->arrays[i];
         const struct sq_layout_array *a = array_named(r, stored->name);
         for (size_t k = 0; k < stored->chunk_count; k++) {
@@ -613,12 +628,41 @@ static int note_all(struct recorded *r, const struct sq_store_state *state, stru
 {
     struct verify *v = r->v;
     struct squall_error failure = SQUALL_ERROR_INIT;
-    int status = sq_verify_note(v->store, state, r->damage, &v->noted, &failure);
+    uint64_t noted = 0;
+    int status = sq_verify_note(v->store, state, r->damage, &noted, &failure);
+    v->noted += noted;
+    if (status || noted || v->bad.total == 0) { /* else an earlier look's failure still holds */
+        sq_free(v->not_noted);
+        v->not_noted = NULL;
+    }
     if (!status)
         return 0;
     if (status == SQUALL_ENOMEM)
         return sq_error(err, status, "%s", failure.message);
     return (v->not_noted = sq_strdup(failure.message)) ? 0 : sq_error_memory(err, sizeof failure);
+}
+
+/* For a further look: the units of which something was found. */
+static int keep_in_question(const struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
+{
+    struct verify *v = r->v;
+    SQ_CLEANUP_FREE uint64_t *units = sq_alloc(v->bad.count + 1, sizeof *units);
+    size_t count = 0;
+    if (!units)
+        return sq_error_memory(err, v->bad.count * sizeof *units);
+    for (size_t i = 0; i < v->bad.count; i++) /* of chunks: what else was found is looked for again */
+        if (v->bad.items[i].order < r->chunk_count)
+            units[count++] = r->chunks[v->bad.items[i].order].unit;
+    for (size_t i = 0; i < state->records.unit_count && count < v->bad.count; i++)
+        if (state->records.units[i].damage && is_in_question(v, state->records.units[i].unit))
+            units[count++] = state->records.units[i].unit;
+    if (count)
+        qsort(units, count, sizeof *units, by_number);
+    sq_free(v->units);
+    v->units = units;
+    v->unit_count = count;
+    units = NULL;
+    return 0;
 }
 
 static int by_records(squall_context *ctx, struct verify *v, const struct sq_store_state *state, struct squall_error *err)
@@ -635,6 +679,7 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
             SQ_TRY(list_unit(&r, &state->records.units[i], i, err));
     v->chunk_count = r.chunk_count;
     SQ_TRY(sq_parallel(v->ctx->threads, r.chunk_count, check_chunk, &r, err));
+    SQ_TRY(keep_in_question(&r, state, err));
     SQ_TRY(tell_noted(&r, state, err));
     SQ_TRY(note_all(&r, state, err));
     v->at_the_rest = true;
@@ -745,6 +790,59 @@ static int read_state(const char *store, struct sq_store_state *state, struct sq
     return status;
 }
 
+/* Has a run written something since the state was read? *now: of the store as it is; the caller's either way. */
+static int has_changed(const char *store, const struct sq_store_state *then, struct sq_store_state *ret_now, bool *ret,
+                       struct squall_error *err)
+{
+    SQ_TRY(read_state(store, ret_now, err));
+    const struct sq_records *a = &then->records, *b = &ret_now->records;
+    *ret = !sq_store_state_same(then, ret_now) || a->line_count != b->line_count || a->journal_count != b->journal_count ||
+           a->last_epoch != b->last_epoch;
+    return 0;
+}
+
+static void forget_findings(struct verify *v)
+{
+    findings_done(&v->bad);
+    findings_done(&v->unchecked);
+    v->bad = v->unchecked = (struct findings){0};
+}
+
+static void tell_findings(const struct verify *v)
+{
+    for (size_t i = 0; i < v->bad.count && v->events.message; i++)
+        v->events.message(v->events.user, SQUALL_CONVERT_WARNING, v->bad.items[i].line);
+    for (size_t i = 0; i < v->unchecked.count && v->events.message; i++)
+        v->events.message(v->events.user, SQUALL_CONVERT_WARNING, v->unchecked.items[i].line);
+}
+
+/*
+ * What is not as the records had it when they were read may be what a run has written since. So where something was found, and the records are other ones by
+ * now, the units in question are compared with those, and the rest is looked at again.
+ */
+static int by_newest_records(squall_context *ctx, struct verify *v, struct sq_store_state *state, struct squall_error *err)
+{
+    enum { LOOKS = 5 };
+    v->is_deferred = true;
+    SQ_TRY(by_records(ctx, v, state, err));
+    const uint64_t chunks = v->chunk_count, bytes = v->bytes;
+    for (int i = 1; i < LOOKS && v->bad.total > 0 && v->bad.total == v->bad.count; i++) {
+        struct sq_store_state now = {0};
+        bool changed;
+        SQ_TRY(has_changed(v->store, state, &now, &changed, err));
+        sq_store_state_done(state);
+        *state = now;
+        if (!changed || !now.exists)
+            break;
+        forget_findings(v);
+        SQ_TRY(by_records(ctx, v, state, err));
+    }
+    v->chunk_count = chunks;
+    v->bytes = bytes;
+    tell_findings(v);
+    return 0;
+}
+
 int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events,
                          struct squall_verify_result *ret, struct squall_error *err)
 {
@@ -757,7 +855,7 @@ int squall_verify_report(squall_context *ctx, const char *store, const struct sq
     SQ_TRY(sq_rekey_look(store, err));
     SQ_TRY(read_state(store, &state, err));
     bool recorded = state.exists;
-    int status = recorded ? by_records(ctx, &v, &state, err) : by_decoding(ctx, &v, err);
+    int status = recorded ? by_newest_records(ctx, &v, &state, err) : by_decoding(ctx, &v, err);
     sq_store_state_done(&state);
     SQ_TRY(status);
     SQ_TRY(write_report(&v, recorded, &text, &json, err));

@@ -1,6 +1,7 @@
 """What verify finds is noted in the store: readers no longer see those runs, and the next conversion mends them, or says what it lacks."""
 
 import json
+import shlex
 import shutil
 import subprocess
 
@@ -190,3 +191,38 @@ def test_a_verify_that_is_killed_or_failed_at_every_call_notes_it_the_next_time(
             assert states(squall, store)[1] == "damaged"
             report(squall, source, store, *OPTIONS)
             assert files(store) == before
+
+
+def verify_while(support, store, command):
+    program = support / "verify_while"
+    if not program.exists():
+        pytest.skip("tests/support/verify_while is not built")
+    done = subprocess.run([program, store, shlex.join(map(str, command))], capture_output=True, text=True)
+    assert not done.stderr, done.stderr
+    return done
+
+
+@pytest.fixture
+def again(support, store, source):
+    """The command that converts once more."""
+    return [support.parents[1] / "squall", "convert", "-q", source, store, *OPTIONS]
+
+
+def test_what_a_run_writes_meanwhile_is_no_damage(support, again, store, source):
+    """New runs, and units that are replaced, behind the records that verify has read."""
+    for n in (4, 5):
+        archive.write(archive.path_of(source, n, "t"), archive.run(n, ("t",)))
+    for n in range(4):
+        archive.write(archive.path_of(source, n, "t"), [archive.field("t", archive.init(n), step, seed=1) for step in range(3)])
+    done = verify_while(support, store, again)
+    assert done.returncode == 0 and ": 0 bad" in done.stdout, done.stdout
+    assert [p.name for p in (store / "chunk_exists/c").iterdir() if p.name in "45"]  # it has written meanwhile
+
+
+def test_damage_beside_what_a_run_writes_meanwhile_is_found_and_noted(squall, support, again, store, source):
+    flip(store / CHUNK)
+    archive.write(archive.path_of(source, 3, "t"), [archive.field("t", archive.init(3), step, seed=1) for step in range(3)])
+    done = verify_while(support, store, again)
+    assert done.returncode == 5 and f"{store / CHUNK}: its bytes do not match their checksum" in done.stdout, done.stdout
+    assert "1 bad" in done.stdout and "1 unit noted as damaged" in done.stdout
+    assert states(squall, store)[1] == "damaged" and states(squall, store).count("damaged") == 1

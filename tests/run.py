@@ -19,7 +19,7 @@ SANITIZERS = {
     "build-tsan": ["-Db_sanitize=thread", "-Dbuildtype=debugoptimized", "-Db_lundef=false"],
 }
 # beside the tests, which meson builds before it runs them: for the Python tests
-ALSO_BUILT = {"build": ["all"], "build-tsan": ["squall", "tests/support/read_threads"]}
+ALSO_BUILT = {"build": ["all"], "build-asan": ["squall"], "build-tsan": ["squall", "tests/support/read_threads"]}
 # what the thread sanitizer is for
 ZARR_TESTS = [f"tests/python/test_zarr_{name}.py" for name in ("conformance", "metadata")]  # whose oracle is zarr-python
 THREADED = [

@@ -115,28 +115,6 @@ int run_help(const struct arguments *a)
     return EXIT_DONE;
 }
 
-static void print_words(const struct command *c)
-{
-    for (size_t i = 0; i < option_count; i++)
-        if (option_belongs(&options[i], c))
-            printf(" --%s", options[i].name);
-}
-
-static void complete_bash(void)
-{
-    puts("_squall() {\n    local word=${COMP_WORDS[COMP_CWORD]} words\n    if [ \"$COMP_CWORD\" -eq 1 ]; then");
-    fputs("        words=\"--version", stdout);
-    for (size_t i = 0; i < command_count; i++)
-        printf(" %s", commands[i].name);
-    puts("\"\n    else\n        case ${COMP_WORDS[1]} in");
-    for (size_t i = 0; i < command_count; i++) {
-        printf("        %s) words=\"", commands[i].name);
-        print_words(&commands[i]);
-        puts("\" ;;");
-    }
-    puts("        esac\n    fi\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\ncomplete -o default -F _squall squall");
-}
-
 /* Within single quotes; `quote` is how the shell writes one there. */
 static void print_quoted(const char *text, const char *quote)
 {
@@ -147,23 +125,108 @@ static void print_quoted(const char *text, const char *quote)
             putchar(*text);
 }
 
+/* "error warn first", of "error|warn|first" */
+static void print_choices(const char *choices)
+{
+    for (; *choices; choices++)
+        putchar(*choices == '|' ? ' ' : *choices);
+}
+
+/* What completes the arguments of commands that take no paths: "completion" and "help". */
+static void print_words(const struct command *c)
+{
+    if (!strcmp(c->name, "completion"))
+        printf("bash zsh fish");
+    for (size_t i = 0; i < command_count && !strcmp(c->name, "help"); i++)
+        printf("%s%s", i ? " " : "", commands[i].name);
+}
+
+static bool has_words(const struct command *c)
+{
+    return !strcmp(c->name, "completion") || !strcmp(c->name, "help");
+}
+
+static void complete_bash(void)
+{
+    puts("_squall() {\n    local word=${COMP_WORDS[COMP_CWORD]} words= options=\n    if [ \"$COMP_CWORD\" -eq 1 ]; then");
+    printf("        words=\"--version");
+    for (size_t i = 0; i < command_count; i++)
+        printf(" %s", commands[i].name);
+    puts("\"\n    else\n        case ${COMP_WORDS[1]} in");
+    for (size_t i = 0; i < command_count; i++) {
+        printf("        %s) options=\"", commands[i].name);
+        for (size_t k = 0; k < option_count; k++)
+            if (option_belongs(&options[k], &commands[i]))
+                printf(" --%s", options[k].name);
+        printf("\" words=\"");
+        print_words(&commands[i]);
+        puts("\" ;;");
+    }
+    puts("        esac\n        case ${COMP_WORDS[COMP_CWORD-1]} in");
+    for (size_t k = 0; k < option_count; k++)
+        if (options[k].choices) {
+            printf("        --%s) words=\"", options[k].name);
+            print_choices(options[k].choices);
+            puts("\" ;;");
+        }
+    puts("        esac\n        [[ $word != -* ]] || words=$options # else paths\n    fi");
+    puts("    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\ncomplete -o default -F _squall squall");
+}
+
+static void complete_zsh_option(const struct option *o)
+{
+    printf(" '--%s", o->name);
+    if (o->choices) {
+        printf("=:value:(");
+        print_choices(o->choices);
+        putchar(')');
+    } else if (o->argument) {
+        printf("=:value:_files");
+    }
+    putchar('\'');
+}
+
+/* For a folder of $fpath, and for `source <(squall completion zsh)`. */
 static void complete_zsh(void)
 {
-    puts("#compdef squall\nif (( CURRENT == 2 )); then\n    local -a commands=(");
+    puts("#compdef squall\n_squall() {\n    if (( CURRENT == 2 )); then\n        local -a commands=(");
     for (size_t i = 0; i < command_count; i++) {
-        printf("        '%s:", commands[i].name);
+        printf("            '%s:", commands[i].name);
         print_quoted(commands[i].summary, "'\\''");
         puts("'");
     }
-    puts("    )\n    _describe command commands\n    return\nfi\ncase $words[2] in");
+    puts("        )\n        _describe command commands\n        return\n    fi\n    case $words[2] in");
     for (size_t i = 0; i < command_count; i++) {
-        printf("%s) _arguments '*:file:_files'", commands[i].name);
+        printf("    %s) _arguments '1: :' '*:argument:", commands[i].name); /* the first is the command */
+        if (has_words(&commands[i])) {
+            putchar('(');
+            print_words(&commands[i]);
+            putchar(')');
+        } else {
+            printf("_files");
+        }
+        putchar('\'');
         for (size_t k = 0; k < option_count; k++)
             if (option_belongs(&options[k], &commands[i]))
-                printf(" '--%s%s'", options[k].name, options[k].argument ? "=:value:_files" : "");
+                complete_zsh_option(&options[k]);
         puts(" ;;");
     }
-    puts("esac");
+    puts("    esac\n}\nif [ \"$funcstack[1]\" = _squall ]; then\n    _squall \"$@\"\nelse\n    compdef _squall squall\nfi");
+}
+
+static void complete_fish_option(const struct command *c, const struct option *o)
+{
+    printf("complete -c squall -n '__fish_seen_subcommand_from %s' -l %s%s", c->name, o->name,
+           o->choices    ? " -x -a '"
+           : o->argument ? " -r"
+                         : "");
+    if (o->choices) {
+        print_choices(o->choices);
+        putchar('\'');
+    }
+    printf(" -d '");
+    print_quoted(o->help, "\\'");
+    puts("'");
 }
 
 static void complete_fish(void)
@@ -172,14 +235,14 @@ static void complete_fish(void)
         printf("complete -c squall -n __fish_use_subcommand -a %s -d '", commands[i].name);
         print_quoted(commands[i].summary, "\\'");
         puts("'");
-        for (size_t k = 0; k < option_count; k++) {
-            if (!option_belongs(&options[k], &commands[i]))
-                continue;
-            printf("complete -c squall -n '__fish_seen_subcommand_from %s' -l %s%s -d '", commands[i].name, options[k].name,
-                   options[k].argument ? " -r" : "");
-            print_quoted(options[k].help, "\\'");
+        if (has_words(&commands[i])) {
+            printf("complete -c squall -n '__fish_seen_subcommand_from %s' -f -a '", commands[i].name);
+            print_words(&commands[i]);
             puts("'");
         }
+        for (size_t k = 0; k < option_count; k++)
+            if (option_belongs(&options[k], &commands[i]))
+                complete_fish_option(&commands[i], &options[k]);
     }
 }
 

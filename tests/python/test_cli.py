@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 import numpy as np
@@ -542,6 +543,43 @@ def test_completion_is_valid_bash(squall):
         text=True,
     ).stdout
     assert words.strip() == "--chunks"
+
+
+@pytest.mark.parametrize(
+    "words, offered",
+    [
+        ("convert --drift ''", "error warn first"),
+        ("convert ''", ""),  # bash's own completion of paths then
+        ("completion ''", "bash zsh fish"),
+        ("help ver", "verify"),
+    ],
+)
+def test_bash_completes_values_and_paths(squall, words, offered):
+    script = squall("completion", "bash").out
+    command = f"{script}\nCOMP_WORDS=(squall {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _squall; echo ${{COMPREPLY[*]}}"
+    assert subprocess.run(["bash", "-c", command], capture_output=True, text=True).stdout.strip() == offered
+
+
+def test_zsh_completion_may_be_sourced(squall):
+    if not shutil.which("zsh"):
+        pytest.skip("no zsh")
+    command = squall("completion", "zsh").out + "\necho ${_comps[squall]}"
+    done = subprocess.run(["zsh", "-f", "-c", "autoload -Uz compinit; compinit -D -u\n" + command], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("_squall", "")
+
+
+def test_fish_completes_values_and_paths(squall, tmp_path):
+    if not shutil.which("fish"):
+        pytest.skip("no fish")
+    (tmp_path / "archive").mkdir()
+    for line, offered in [
+        ("convert --drift ", ["error", "first", "warn"]),
+        ("completion ", ["bash", "fish", "zsh"]),
+        ("convert arch", ["archive/"]),
+    ]:
+        command = squall("completion", "fish").out + f"\ncomplete -C 'squall {line}'"
+        done = subprocess.run(["fish", "--no-config", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+        assert sorted(word.split("\t")[0] for word in done.stdout.splitlines()) == offered
 
 
 @pytest.mark.parametrize("shell, quote", [("zsh", "'\\''"), ("fish", "\\'")])

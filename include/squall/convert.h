@@ -38,11 +38,12 @@ struct squall_convert_options {
     /* Of HDF5, NetCDF and Zarr sources: */
     const char
         *append_dim; /* along which the store grows; NULL: along which the files follow each other, or the largest variable's first */
-    const char *concat_dim; /* along which the files follow each other; NULL: append_dim, or that in which the first two differ */
-    const char *drift;      /* "error", "warn", "first": what becomes of files that do not agree */
-    const char *group;      /* whose arrays, and the coordinates above it: "forecast/surface"; NULL: the root's */
-    const char *part;       /* "2/5": only the units of this part, beside processes that write the others; NULL: all */
-    int prepend;            /* of GRIB: runs before the store's first are added, too: init_time then begins earlier */
+    const char *concat_dim;  /* along which the files follow each other; NULL: append_dim, or that in which the first two differ */
+    const char *drift;       /* "error", "warn", "first": what becomes of files that do not agree */
+    const char *group;       /* whose arrays, and the coordinates above it: "forecast/surface"; NULL: the root's */
+    const char *zarr_format; /* "3", or "2", which has no shards; NULL: 3 */
+    const char *part;        /* "2/5": only the units of this part, beside processes that write the others; NULL: all */
+    int prepend;             /* of GRIB: runs before the store's first are added, too: init_time then begins earlier */
     const char
         *schema; /* "ignore", "grow", "strict": what becomes of variables, steps, levels and members that the store lacks; NULL: ignore */
     int overwrite;

@@ -255,6 +255,7 @@ def convert(
     concat_dim: str | None = None,
     drift: Literal["error", "warn", "first"] | None = None,
     group: str | None = None,
+    zarr_format: Literal[2, 3] | None = None,
     part: str | tuple[int, int] | None = None,
     dry_run: bool = False,
     prepend: bool = False,

@@ -157,20 +157,21 @@ static PyObject *run(struct work *w, const struct squall_convert_options *option
 
 static PyObject *convert(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"sources",    "destination", "select",  "rename", "threads", "memory_bytes", "dry_run",    "lock_timeout_s",
-                            "prepend",    "overwrite",   "strict",  "chunks", "shards",  "dtype",        "bitround",   "on_overflow",
-                            "codec",      "coarsen",     "y_order", "schema", "every",   "stack",        "stack_name", "append_dim",
-                            "concat_dim", "drift",       "group",   "part",   NULL};
+    static char *names[] = {"sources",    "destination",    "select",   "rename",      "threads",    "memory_bytes",
+                            "dry_run",    "lock_timeout_s", "prepend",  "overwrite",   "strict",     "chunks",
+                            "shards",     "dtype",          "bitround", "on_overflow", "codec",      "coarsen",
+                            "y_order",    "schema",         "every",    "stack",       "stack_name", "append_dim",
+                            "concat_dim", "drift",          "group",    "zarr_format", "part",       NULL};
     struct squall_convert_options o = {0};
     PyObject *sources, *select, *rename, *ret = NULL;
     unsigned threads;
     unsigned long long memory_bytes;
     int dry_run;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!yO!O!IKpIppp|$zzzzzzzzzzzzzzzzz", names, &PyTuple_Type, &sources, &o.destination,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!yO!O!IKpIppp|$zzzzzzzzzzzzzzzzzz", names, &PyTuple_Type, &sources, &o.destination,
                                      &PyTuple_Type, &select, &PyTuple_Type, &rename, &threads, &memory_bytes, &dry_run, &o.lock_timeout_s,
                                      &o.prepend, &o.overwrite, &o.strict, &o.chunks, &o.shards, &o.dtype, &o.bitround, &o.on_overflow,
                                      &o.codec, &o.coarsen, &o.y_order, &o.schema, &o.every, &o.stack, &o.stack_name, &o.append_dim,
-                                     &o.concat_dim, &o.drift, &o.group, &o.part))
+                                     &o.concat_dim, &o.drift, &o.group, &o.zarr_format, &o.part))
         return NULL;
     o.sources = texts_of(sources, &o.source_count);
     o.select = o.sources ? texts_of(select, &o.select_count) : NULL;

@@ -97,6 +97,7 @@ def convert(
     concat_dim=None,
     drift=None,
     group=None,
+    zarr_format=None,
     part=None,
     dry_run=False,
     prepend=False,
@@ -135,6 +136,7 @@ def convert(
     stack, stack_name   stack="variable": one array of all variables, and its name (GRIB)
     append_dim, concat_dim, drift   of HDF5, NetCDF and Zarr sources: as squall.open_many takes them
     group        of HDF5, NetCDF-4 and Zarr sources: "forecast/surface"; None: the root
+    zarr_format  3 (None, too) or 2, for readers that know no other
     part         (2, 5) or "2/5": only the units of this part, beside processes, here and on other machines, that write the others
     dry_run      only plan: the report says what would be done; .exit_code is 1 and .meaning the reason where it cannot
     prepend      add runs before the store's first, too: init_time then begins earlier (GRIB)

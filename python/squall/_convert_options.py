@@ -158,6 +158,7 @@ _TEXTS = {
     "concat_dim": _name,
     "drift": _name,
     "group": _name,
+    "zarr_format": _length,
     "part": _part,
 }
 _OTHERS = ("prepend", "overwrite", "lock_timeout", "strict", "threads", "memory")

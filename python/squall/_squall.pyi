@@ -143,6 +143,7 @@ class Work:
         concat_dim: str | None = None,
         drift: str | None = None,
         group: str | None = None,
+        zarr_format: str | None = None,
         part: str | None = None,
     ) -> tuple[str, str, str | None]: ...
     def status(self, store: bytes, /) -> tuple[str, str, int]: ...  # JSON, text, files that are not finished

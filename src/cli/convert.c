@@ -194,6 +194,7 @@ static struct squall_convert_options options_of(const struct arguments *a, const
         .concat_dim = a->concat_dim,
         .drift = a->drift,
         .group = a->group,
+        .zarr_format = a->zarr_format,
         .part = a->part,
         .prepend = a->prepend,
         .overwrite = a->overwrite,

@@ -43,8 +43,8 @@ const struct command commands[] = {
      "list of paths on stdin. Running the same command again does only what is missing or has changed, so it\n"
      "can follow an archive that grows, and go on after an interruption.",
      NAMES("chunks", "shards", "dtype", "bitround", "on-overflow", "codec", "select", "rename", "coarsen", "y-order", "every", "stack",
-           "stack-name", "append-dim", "concat-dim", "drift", "group", "schema", "dry-run", "part", "finish", "prepend", "overwrite",
-           "lock-timeout", "strict", "keep-going", "log", "config", "print-config"),
+           "stack-name", "append-dim", "concat-dim", "drift", "group", "zarr-format", "schema", "dry-run", "part", "finish", "prepend",
+           "overwrite", "lock-timeout", "strict", "keep-going", "log", "config", "print-config"),
      run_convert},
     {"status", "DST", 1, 1, "what a converted store holds and lacks",
      "A calendar of the runs, what is missing or failed and why, and the command that goes on.\n"

@@ -53,6 +53,7 @@ const struct option options[] = {
     {"stack", 0, OPTION_TEXT, "variable", AT(stack), "GRIB: one array with a dimension `variable` in place of one array a variable",
      "variable"},
     {"stack-name", 0, OPTION_TEXT, "NAME", AT(stack_name), "name of the stacked array (default data)", NULL},
+    {"zarr-format", 0, OPTION_TEXT, "N", AT(zarr_format), "3, or 2, for readers that know no other (default 3)", "2|3"},
     {"schema", 0, OPTION_TEXT, "WHAT", AT(schema),
      "what the store was made without: leave it out; GRIB: add new variables, steps, levels and members; refuse to write anything (default "
      "ignore)",

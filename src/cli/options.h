@@ -32,7 +32,8 @@ struct arguments {
     /* bench */
     const char *array;
     /* convert */
-    const char *chunks, *shards, *dtype, *bitround, *on_overflow, *codec, *coarsen, *y_order, *schema, *every, *stack, *stack_name, *part;
+    const char *chunks, *shards, *dtype, *bitround, *on_overflow, *codec, *coarsen, *y_order, *schema, *every, *stack, *stack_name, *part,
+        *zarr_format;
     const char *append_dim;
     struct text_list select, rename;
     bool dry_run, finish, prepend, overwrite, strict, keep_going, print_config;

@@ -327,7 +327,7 @@ static int carry_over(const struct encoding *e, const struct pending_unit *unit,
     const struct sq_layout_array *a = &plan->layout.arrays[e->box->array];
     assert(a->chunks[0] > 0); /* layout_array.c sees to it */
     const size_t row = a->chunk_bytes / (size_t)a->chunks[0];
-    const struct sq_carry carry = {plan->target, &plan->layout, plan->units[unit->which].record};
+    const struct sq_carry carry = {sq_plan_store(plan), &plan->layout, plan->units[unit->which].record};
     const uint8_t *slabs = slabs_of(b, e->box->array); /* the batch is this unit */
     uint8_t *to = b->chunks[worker];
     if (!b->old[worker] && !(b->old[worker] = sq_alloc(plan->layout.chunk_limit_bytes, 1)))
@@ -373,7 +373,7 @@ static int encode(void *user, size_t index, unsigned worker, struct squall_error
     SQ_TRY(gather(e, begin, worker, &src, err));
     if (chunk_has(e, begin[0], sq_slab_is_old))
         SQ_TRY(carry_over(e, unit, chunk, worker, &src, err));
-    if (is_all_fill(a, src))
+    if (!a->keeps_fill && is_all_fill(a, src))
         return sq_run_remove_chunk(run, planned, a, chunk, err);
     SQ_TRY(sq_publisher_slot(run->publisher, &slot, err));
     int status = sq_codec_encode(a->codecs, run->scratch[worker], e->threads, src, a->chunk_bytes, slot->bytes, slot->capacity, &size, err);
@@ -522,7 +522,7 @@ static void carry_slabs(struct batch *b)
 {
     const struct squall_convert_plan *plan = b->run->plan;
     const struct sq_planned_unit *unit = &plan->units[b->units[0].which];
-    const struct sq_carry carry = {plan->target, &plan->layout, unit->record};
+    const struct sq_carry carry = {sq_plan_store(plan), &plan->layout, unit->record};
     for (size_t i = 0; i < plan->layout.array_count && unit->carries; i++) {
         const struct sq_ranges *stored = sq_carry_stored(&carry, i);
         uint8_t *slabs = slabs_of(b, i);

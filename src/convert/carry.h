@@ -7,9 +7,10 @@
 
 #include "convert/layout.h"
 #include "format/zarr/records.h"
+#include "store/zarr_writer.h"
 
 struct sq_carry {
-    const char *store;
+    struct sq_store store;
     const struct sq_layout *layout;
     const struct sq_record_unit *record; /* fits the layout */
 };

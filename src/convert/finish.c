@@ -11,7 +11,7 @@
 #include "sys/clock.h"
 #include <string.h>
 
-int sq_mend_flags(const char *store, const struct sq_layout *layout, const struct sq_record_unit *record, struct squall_error *err)
+int sq_mend_flags(struct sq_store store, const struct sq_layout *layout, const struct sq_record_unit *record, struct squall_error *err)
 {
     const uint64_t chunk = layout->flag_chunk, first = record->unit * layout->init_chunk;
     if (!sq_layout_fits(layout->arrays, layout->array_count, layout->init_chunk, record))
@@ -111,7 +111,7 @@ static int go_on_with_staged(struct finishing *f, struct squall_error *err)
 {
     const struct sq_store_state *state = &f->state;
     const struct sq_record_source source = {state->records.last_epoch + 1, 0};
-    struct sq_staging staging = {f->store, state->records_folder, &f->layout, NULL};
+    struct sq_staging staging = {{f->store, state->zarr_format}, state->records_folder, &f->layout, NULL};
     int status = 0;
     for (size_t i = 0; i < state->records.unit_count && !status; i++) {
         struct sq_record_unit *record = &state->records.units[i];
@@ -152,7 +152,7 @@ static int finish_store(struct finishing *f, struct squall_error *err)
     SQ_TRY(find_coordinates(f, err));
     SQ_TRY(go_on_with_staged(f, err));
     const struct sq_sweeping scope = {
-        .store = f->store,
+        .store = {f->store, f->state.zarr_format},
         .records_folder = f->state.records_folder,
         .layout = &f->layout,
         .records = &f->state.records,

@@ -5,7 +5,7 @@
 #include "convert/sweep.h"
 
 /* Flags of a unit with a record, whose run was killed before it set them. */
-int sq_mend_flags(const char *store, const struct sq_layout *layout, const struct sq_record_unit *record,
+int sq_mend_flags(struct sq_store store, const struct sq_layout *layout, const struct sq_record_unit *record,
                   struct squall_error *err) SQUALL_CHECK;
 /*
  * Flags, temporary files, journals. Nobody else is at work, and the lock is held. scope: part {0}, is_alone. records: what its records are, too; see

@@ -6,24 +6,26 @@
 #include "store/zarr_writer.h"
 #include "sys/file.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { COUNT_BYTES = 4 };
 
 /* The bytes are durable; the name is when the folder is synced. */
-static int write_chunk(const char *store, const char *array, uint64_t number, const uint8_t *bytes, size_t size, struct squall_error *err)
+static int write_chunk(struct sq_store store, const char *array, uint64_t number, const uint8_t *bytes, size_t size,
+                       struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &number);
-    return path ? sq_atomic_write(path, bytes, size, SQ_DURABILITY_DATA, err) : sq_error_memory(err, strlen(store));
+    return path ? sq_atomic_write(path, bytes, size, SQ_DURABILITY_DATA, err) : sq_error_memory(err, strlen(store.folder));
 }
 
 /* All chunks of an array lie in one folder. */
-static int folder_of(const char *store, const char *array, char **ret, struct squall_error *err)
+static int folder_of(struct sq_store store, const char *array, char **ret, struct squall_error *err)
 {
     const uint64_t any = 0;
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &any);
     if (!path || !(*ret = sq_path_folder(path)))
-        return sq_error_memory(err, strlen(store));
+        return sq_error_memory(err, strlen(store.folder));
     return sq_folder_make_durable(*ret, err);
 }
 
@@ -47,7 +49,7 @@ static bool pack(const struct sq_flag *flags, size_t count, bool counts, uint8_t
     return any;
 }
 
-static int set_array(const char *store, bool counts, uint64_t chunk, uint64_t first, const struct sq_flag *flags, size_t count,
+static int set_array(struct sq_store store, bool counts, uint64_t chunk, uint64_t first, const struct sq_flag *flags, size_t count,
                      struct squall_error *err)
 {
     const char *array = counts ? SQ_FLAG_COUNT : SQ_FLAG_EXISTS;
@@ -65,7 +67,7 @@ static int set_array(const char *store, bool counts, uint64_t chunk, uint64_t fi
     return sq_folder_sync(folder, err);
 }
 
-int sq_flags_set(const char *store, uint64_t chunk, uint64_t first, const struct sq_flag *flags, size_t count, struct squall_error *err)
+int sq_flags_set(struct sq_store store, uint64_t chunk, uint64_t first, const struct sq_flag *flags, size_t count, struct squall_error *err)
 {
     bool any = false;
     for (size_t i = 0; i < count; i++)
@@ -76,39 +78,86 @@ int sq_flags_set(const char *store, uint64_t chunk, uint64_t first, const struct
     return set_array(store, false, chunk, first, flags, count, err);
 }
 
-static int remove_durably(const char *store, const char *array, uint64_t number, struct squall_error *err)
+static int zeros(struct sq_store store, const char *array, uint64_t number, size_t size, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE uint8_t *bytes = sq_alloc_zero(size, 1);
+    return bytes ? write_chunk(store, array, number, bytes, size, err) : sq_error_memory(err, size);
+}
+
+/* names: of what is there. */
+static int prepare_array(struct sq_store store, bool counts, uint64_t chunk, uint64_t chunk_count, struct squall_error *err)
+{
+    const char *array = counts ? SQ_FLAG_COUNT : SQ_FLAG_EXISTS;
+    char *made = NULL, **names;
+    size_t name_count;
+    SQ_TRY(folder_of(store, array, &made, err));
+    SQ_CLEANUP_FREE char *folder = made;
+    SQ_CLEANUP_FREE bool *is_there = sq_alloc_zero((size_t)chunk_count + 1, sizeof *is_there);
+    if (!is_there)
+        return sq_error_memory(err, chunk_count);
+    SQ_TRY(sq_folder_list(folder, &names, &name_count, err));
+    for (size_t i = 0; i < name_count; i++) {
+        char *end;
+        const unsigned long long number = strtoull(names[i], &end, 10);
+        if (names[i][0] >= '0' && names[i][0] <= '9' && !*end && number < chunk_count)
+            is_there[number] = true;
+    }
+    sq_names_free(names, name_count);
+    bool any = false;
+    for (uint64_t i = 0; i < chunk_count; i++) {
+        if (!is_there[i])
+            SQ_TRY(zeros(store, array, i, (size_t)chunk * (counts ? COUNT_BYTES : 1), err));
+        any = any || !is_there[i];
+    }
+    return any ? sq_folder_sync(folder, err) : 0;
+}
+
+int sq_flags_prepare(struct sq_store store, uint64_t chunk, uint64_t count, struct squall_error *err)
+{
+    const uint64_t chunk_count = (count + chunk - 1) / chunk;
+    if (store.zarr_format != 2)
+        return 0;
+    SQ_TRY(prepare_array(store, true, chunk, chunk_count, err));
+    return prepare_array(store, false, chunk, chunk_count, err);
+}
+
+/* size: of a chunk. */
+static int remove_durably(struct sq_store store, const char *array, uint64_t number, size_t size, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &number);
     SQ_CLEANUP_FREE char *folder = path ? sq_strndup(path, (size_t)(sq_path_name(path) - path)) : NULL;
     enum sq_file_kind kind;
     if (!folder)
-        return sq_error_memory(err, strlen(store));
+        return sq_error_memory(err, strlen(store.folder));
     SQ_TRY(sq_file_stat(path, &kind, NULL, err));
     if (kind == SQ_FILE_NONE)
         return 0;
-    SQ_TRY(sq_file_remove(path, err));
+    if (store.zarr_format == 2)
+        SQ_TRY(zeros(store, array, number, size, err));
+    else
+        SQ_TRY(sq_file_remove(path, err));
     return sq_folder_sync(folder, err);
 }
 
-int sq_flags_clear(const char *store, uint64_t chunk, uint64_t first, size_t count, struct squall_error *err)
+int sq_flags_clear(struct sq_store store, uint64_t chunk, uint64_t first, size_t count, struct squall_error *err)
 {
     assert(chunk > 0);
     for (size_t i = 0; i < count; i += least(chunk, count - i)) {
-        SQ_TRY(remove_durably(store, SQ_FLAG_EXISTS, (first + i) / chunk, err));
-        SQ_TRY(remove_durably(store, SQ_FLAG_COUNT, (first + i) / chunk, err));
+        SQ_TRY(remove_durably(store, SQ_FLAG_EXISTS, (first + i) / chunk, (size_t)chunk, err));
+        SQ_TRY(remove_durably(store, SQ_FLAG_COUNT, (first + i) / chunk, (size_t)chunk * COUNT_BYTES, err));
     }
     return 0;
 }
 
 /* *ret: the file's bytes if they are `size`, else NULL; sq_free. */
-static int read_chunk(const char *store, const char *array, uint64_t number, size_t size, char **ret, struct squall_error *err)
+static int read_chunk(struct sq_store store, const char *array, uint64_t number, size_t size, char **ret, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, 1, &number);
     struct squall_error failure = SQUALL_ERROR_INIT;
     size_t there = 0;
     *ret = NULL;
     if (!path)
-        return sq_error_memory(err, strlen(store));
+        return sq_error_memory(err, strlen(store.folder));
     int status = sq_file_read_all(path, size, ret, &there, &failure);
     if (status == SQUALL_ENOTFOUND || status == SQUALL_EUNSUPPORTED || status == SQUALL_ECORRUPT) /* none, no file, or a longer one */
         return 0;
@@ -121,7 +170,7 @@ static int read_chunk(const char *store, const char *array, uint64_t number, siz
     return 0;
 }
 
-int sq_flags_get(const char *store, uint64_t chunk, uint64_t first, struct sq_flag *ret, size_t count, struct squall_error *err)
+int sq_flags_get(struct sq_store store, uint64_t chunk, uint64_t first, struct sq_flag *ret, size_t count, struct squall_error *err)
 {
     assert(chunk > 0);
     for (size_t i = 0; i < count; i += least(chunk, count - i)) {

@@ -16,6 +16,8 @@ static int describe_settings(const struct sq_settings *s, struct sq_json *v)
         sq_json_set(v, "rename", sq_json_new_texts(s->rename, s->rename_count)) || sq_json_set_string(v, "coarsen", coarsen) ||
         sq_json_set_string(v, "stack", s->stack ? s->stack_name : "none"))
         return SQUALL_ENOMEM;
+    if (s->zarr_format != 3 && sq_json_set_int(v, "zarr_format", s->zarr_format))
+        return SQUALL_ENOMEM;
     return s->y_order == SQ_Y_AS_IT_IS ? 0 : sq_json_set_string(v, "y_order", sq_y_order_names[s->y_order]);
 }
 
@@ -100,7 +102,7 @@ static int add_up(struct sq_layout *layout, struct squall_error *err)
 int sq_layout_make(const struct sq_settings *settings, const struct sq_cube *cube, uint64_t init_chunk, struct sq_layout *ret,
                    struct squall_error *err)
 {
-    struct sq_layout layout = {0};
+    struct sq_layout layout = {.zarr_format = settings->zarr_format};
     SQ_TRY(sq_layout_check_names(settings, cube, err));
     layout.arrays = sq_alloc_zero(cube->variable_count + 1, sizeof *layout.arrays);
     if (!layout.arrays)

@@ -38,6 +38,7 @@ struct sq_layout_array {
     const struct sq_json *fill_value; /* NULL: the type's own. The cube's */
     uint8_t fill[16];                 /* one element */
     bool leaves_fill;                 /* chunks of nothing but fill are not stored: of arrays */
+    bool keeps_fill; /* but of these: in Zarr v2 it is unknown what is not stored of an array whose fill value is not told */
 };
 
 /* The option that says how large its files are, for messages. */
@@ -48,6 +49,7 @@ static inline const char *sq_layout_file_option(const struct sq_layout_array *a)
 
 struct sq_layout {
     bool of_arrays;                 /* as the cube */
+    int zarr_format;                /* 3 or 2 */
     struct sq_layout_array *arrays; /* in the order of the cube's variables */
     size_t array_count;
     uint64_t init_chunk;         /* init times of a unit */

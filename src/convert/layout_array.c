@@ -395,6 +395,8 @@ int sq_layout_make_array(const struct sq_settings *s, const struct sq_cube *cube
     }
     SQ_TRY(shard(s, init_chunk, a, err));
     SQ_TRY(take_fill(v, a, err));
+    const struct sq_store_array told = {.type = a->type, .attributes = v->attributes, .fill_value = a->fill_value};
+    a->keeps_fill = !sq_store_tells_fill(&told, s->zarr_format);
     SQ_TRY(count_up(a, err));
     return choose_codecs(s, a, err);
 }

@@ -6,8 +6,8 @@
 /* A description's member → the option that sets it. */
 static const struct {
     const char *key, *option;
-} SETTINGS[] = {{"record_format", "record format"}, {"select", "--select"},   {"rename", "--rename"},
-                {"coarsen", "--coarsen"},           {"y_order", "--y-order"}, {"stack", "--stack"}};
+} SETTINGS[] = {{"record_format", "record format"}, {"zarr_format", "--zarr-format"}, {"select", "--select"}, {"rename", "--rename"},
+                {"coarsen", "--coarsen"},           {"y_order", "--y-order"},         {"stack", "--stack"}};
 
 /* Chunks last: their defaults follow from the type. */
 static const struct {

@@ -34,7 +34,8 @@ static int add_array(void *user, const char *name, const struct sq_json *v, stru
 int sq_layout_recorded(const struct sq_store_state *state, struct sq_layout *ret, struct squall_error *err)
 {
     const struct sq_json *arrays = sq_json_get(state->layout, "arrays");
-    struct sq_layout layout = {.of_arrays = state->of_arrays, .init_chunk = state->init_chunk, .flag_chunk = state->flag_chunk};
+    struct sq_layout layout = {
+        .of_arrays = state->of_arrays, .zarr_format = state->zarr_format, .init_chunk = state->init_chunk, .flag_chunk = state->flag_chunk};
     layout.arrays = sq_alloc_zero(sq_json_count(arrays) + 1, sizeof *layout.arrays);
     int status = layout.arrays ? sq_json_each(arrays, add_array, &layout, err) : sq_error_memory(err, sizeof *layout.arrays);
     if (status) {

@@ -10,6 +10,7 @@
 #include "convert/store_state.h"
 #include "convert/unit.h"
 #include "cube/sources.h"
+#include "store/zarr_writer.h"
 #include "sys/mutex.h"
 
 enum sq_todo {
@@ -144,6 +145,12 @@ int sq_plan_again(struct squall_convert_plan *plan, struct squall_error *err) SQ
 static inline bool sq_plan_has_unit(const struct squall_convert_plan *plan, uint64_t unit)
 {
     return sq_part_has(plan->settings.part, unit);
+}
+
+/* Where it writes. */
+static inline struct sq_store sq_plan_store(const struct squall_convert_plan *plan)
+{
+    return (struct sq_store){plan->target, plan->settings.zarr_format};
 }
 
 /* Tell the user. */

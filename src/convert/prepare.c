@@ -186,12 +186,11 @@ static int leave_coordinate(struct squall_convert_plan *plan, struct sq_cube_coo
 {
     const char *path = sq_plan_file_path(plan, c->file);
     SQ_CLEANUP_FREE char *why = sq_array_damage_text(path, message);
-    SQ_CLEANUP_FREE char *chunks = sq_format("%s/%s/c", plan->target, c->name);
-    if (!why || !chunks)
+    if (!why)
         return sq_error_memory(err, strlen(message));
     if (plan->settings.strict)
         return sq_error(err, SQUALL_ECORRUPT, "%s: %s", path, why);
-    SQ_TRY(sq_tree_remove(chunks, err));
+    SQ_TRY(sq_store_remove_chunks(sq_plan_store(plan), c->name, err));
     c->failed = sq_arena_strdup(plan->cube.arena, why);
     if (!c->failed)
         return sq_error_memory(err, strlen(why));
@@ -205,7 +204,7 @@ static int write_coordinate(struct squall_convert_plan *plan, const struct sq_st
     struct squall_error failure = SQUALL_ERROR_INIT;
     uint64_t count = 1;
     if (c->values)
-        return sq_store_write_array(plan->target, array, c->values, err);
+        return sq_store_write_array(sq_plan_store(plan), array, c->values, err);
     for (unsigned d = 0; d < c->rank; d++)
         count *= c->shape[d];
     const struct squall_selection all = squall_selection_all(c->source);
@@ -217,7 +216,7 @@ static int write_coordinate(struct squall_convert_plan *plan, const struct sq_st
         return leave_coordinate(plan, c, failure.message, err);
     if (status)
         return sq_error(err, status, "%s", failure.message);
-    status = sq_store_write_array(plan->target, array, values, err);
+    status = sq_store_write_array(sq_plan_store(plan), array, values, err);
     sq_variable_free_packed(c->type, count, values);
     return status;
 }
@@ -255,5 +254,6 @@ int sq_plan_prepare(struct squall_convert_plan *plan, struct squall_error *err)
     }
     if (changed)
         SQ_TRY(publish_state(plan, schema, err));
-    return sq_store_publish_metadata(plan->target, attributes, m.all, m.count, err);
+    SQ_TRY(sq_flags_prepare(sq_plan_store(plan), plan->layout.flag_chunk, cube->init_count, err));
+    return sq_store_publish_metadata(sq_plan_store(plan), attributes, m.all, m.count, err);
 }

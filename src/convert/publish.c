@@ -39,9 +39,11 @@ struct sq_publisher {
 static int write_chunk(struct sq_publisher *p, const struct sq_slot *slot, struct squall_error *err)
 {
     const struct sq_layout_array *a = &p->setting.store.layout->arrays[slot->array];
-    const char *into = slot->pending->staged ? slot->pending->staged : p->setting.store.store;
+    struct sq_store into = p->setting.store.store;
     struct sq_record_unit *record = slot->pending->record;
     uint64_t index[SQ_LAYOUT_RANK_MAX];
+    if (slot->pending->staged)
+        into.folder = slot->pending->staged;
     sq_layout_chunk_index(a, record->unit, slot->chunk, index);
     SQ_TRY(sq_store_write_chunk(into, a->name, a->rank, index, slot->bytes, slot->size_bytes, err));
     uint32_t crc = sq_crc32c(0, slot->bytes, slot->size_bytes);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "convert/staged.h"
 #include "io/atomic_file.h"
+#include "store/zarr_writer.h"
 #include "sys/file.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +26,7 @@ static bool is_index(const char *name, uint64_t *ret)
     return !errno && !strcmp(name, again);
 }
 
-/* All in the folder, names that are indices as they move; NULL: they do not. */
+/* All in the folder; or what is an index there, as it moves, and nothing else. */
 static int link_folder(const char *from, const char *to, const struct sq_move *move, struct squall_error *err)
 {
     char **names;
@@ -35,9 +36,9 @@ static int link_folder(const char *from, const char *to, const struct sq_move *m
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         uint64_t index;
-        if (sq_atomic_is_temporary(names[i]))
-            continue;
         const bool moves = move && is_index(names[i], &index);
+        if (sq_atomic_is_temporary(names[i]) || (move && !moves))
+            continue;
         SQ_CLEANUP_FREE char *source = sq_path_join(from, names[i]);
         SQ_CLEANUP_FREE char *target = moves ? sq_format("%s/%" PRIu64, to, sq_moved(move, index)) : sq_path_join(to, names[i]);
         status = source && target ? link_entry(source, target, err) : sq_error_memory(err, strlen(from));
@@ -51,15 +52,16 @@ static int link_entry(const char *from, const char *to, struct squall_error *err
     return sq_folder_is_real(from) ? link_folder(from, to, NULL, err) : sq_file_link(from, to, err);
 }
 
-/* Chunks lie in NAME/c, by their index along init_time; the array's metadata is written anew. */
-static int link_array(const char *from, const char *to, const struct sq_move *move, struct squall_error *err)
+/* Chunks lie in a folder, by their index along init_time; the array's metadata is written anew. */
+static int link_array(struct sq_store from, struct sq_store to, const char *name, const struct sq_move *move, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *source = sq_path_join(from, "c");
-    SQ_CLEANUP_FREE char *target = sq_path_join(to, "c");
+    SQ_CLEANUP_FREE char *array = sq_path_join(to.folder, name);
+    SQ_CLEANUP_FREE char *source = sq_store_chunk_folder(from, name);
+    SQ_CLEANUP_FREE char *target = sq_store_chunk_folder(to, name);
     enum sq_file_kind kind;
-    if (!source || !target)
-        return sq_error_memory(err, strlen(from));
-    SQ_TRY(sq_folder_make(to, err));
+    if (!array || !source || !target)
+        return sq_error_memory(err, strlen(name));
+    SQ_TRY(sq_folder_make(array, err));
     SQ_TRY(sq_file_stat(source, &kind, NULL, err));
     return kind == SQ_FILE_FOLDER ? link_folder(source, target, move, err) : 0;
 }
@@ -93,11 +95,13 @@ static int link_member(const struct squall_convert_plan *plan, const char *store
     SQ_CLEANUP_FREE char *to = sq_path_join(moved, name);
     if (!from || !to)
         return sq_error_memory(err, strlen(store));
-    if (sq_atomic_is_temporary(name) || !strcmp(name, "zarr.json") || is_coordinate(plan, name))
+    const int zarr_format = plan->layout.zarr_format;
+    const struct sq_store old = {store, zarr_format}, new = {moved, zarr_format};
+    if (sq_atomic_is_temporary(name) || sq_store_is_document(name) || is_coordinate(plan, name))
         return 0;
     if (is_flag(name)) /* of fields: an element a chunk */
-        return link_array(from, to, &plan->cube.move, err);
-    return is_variable(plan, name) ? link_array(from, to, &plan->unit_move, err) : link_entry(from, to, err);
+        return link_array(old, new, name, &plan->cube.move, err);
+    return is_variable(plan, name) ? link_array(old, new, name, &plan->unit_move, err) : link_entry(from, to, err);
 }
 
 static int link_members(const struct squall_convert_plan *plan, const char *store, const char *moved, struct squall_error *err)
@@ -128,7 +132,7 @@ static int end_staged(const struct squall_convert_plan *plan, struct sq_store_st
         if (!journal)
             status = sq_journal_new(state->records_folder, (struct sq_record_source){.epoch = ++records->last_epoch},
                                     plan->settings.command, &journal, err);
-        const struct sq_staging staging = {plan->target, state->records_folder, &plan->layout, journal};
+        const struct sq_staging staging = {sq_plan_store(plan), state->records_folder, &plan->layout, journal};
         if (!status)
             status = sq_staged_go_on(&staging, record, &told, err);
         SQ_CLEANUP_FREE char *why = told;

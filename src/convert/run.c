@@ -163,7 +163,7 @@ static int mend_flags(const struct squall_convert_plan *plan, struct squall_erro
             next++;
         bool planned = next < plan->unit_count && plan->units[next].unit == record->unit;
         if (record->valid && sq_plan_has_unit(plan, record->unit) && !(planned && plan->units[next].todo != SQ_TODO_NOTHING))
-            SQ_TRY(sq_mend_flags(plan->target, &plan->layout, record, err));
+            SQ_TRY(sq_mend_flags(sq_plan_store(plan), &plan->layout, record, err));
     }
     return 0;
 }
@@ -239,7 +239,7 @@ static int go_on_with_staged(struct sq_run *run, struct squall_error *err)
             continue;
         if (!run->journal)
             SQ_TRY(open_journal(run, err));
-        const struct sq_staging staging = {plan->target, plan->state.records_folder, &plan->layout, run->journal};
+        const struct sq_staging staging = {sq_plan_store(plan), plan->state.records_folder, &plan->layout, run->journal};
         SQ_TRY(sq_staged_go_on(&staging, record, &told, err));
         SQ_CLEANUP_FREE char *why = told;
         if (why)
@@ -259,7 +259,7 @@ static int scope_of(const struct squall_convert_plan *plan, const struct sq_reco
         names[i] = plan->cube.coordinates[i].name;
     *ret_names = names;
     *ret = (struct sq_sweeping){
-        .store = plan->target,
+        .store = sq_plan_store(plan),
         .records_folder = plan->state.records_folder,
         .layout = plan->state.exists ? &plan->layout : NULL,
         .records = records,

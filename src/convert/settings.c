@@ -200,6 +200,7 @@ static int parse_every(struct sq_settings *s, const char *text, struct squall_er
 static const char *const OVERFLOWS[] = {[SQ_OVERFLOW_ERROR] = "error", [SQ_OVERFLOW_INF] = "inf", [SQ_OVERFLOW_CLIP] = "clip"};
 static const char *const SCHEMAS[] = {[SQ_SCHEMA_IGNORE] = "ignore", [SQ_SCHEMA_GROW] = "grow", [SQ_SCHEMA_STRICT] = "strict"};
 static const char *const DRIFTS[] = {[SQUALL_DRIFT_ERROR] = "error", [SQUALL_DRIFT_WARN] = "warn", [SQUALL_DRIFT_FIRST] = "first"};
+static const char *const FORMATS[] = {"3", "2"};
 const char *const sq_y_order_names[] = {[SQ_Y_AS_IT_IS] = "", [SQ_Y_ASCENDING] = "ascending", [SQ_Y_DESCENDING] = "descending"};
 
 #define COUNT_OF(words) (sizeof(words) / sizeof *(words))
@@ -216,7 +217,7 @@ static bool find_word(const char *text, const char *const *words, size_t count, 
 
 static int parse_choices(struct sq_settings *s, const struct squall_convert_options *o, struct squall_error *err)
 {
-    size_t overflow = s->overflow, schema = s->schema, drift = s->drift, y_order = s->y_order;
+    size_t overflow = s->overflow, schema = s->schema, drift = s->drift, y_order = s->y_order, older = 0;
     if (o->on_overflow && !find_word(o->on_overflow, OVERFLOWS, COUNT_OF(OVERFLOWS), &overflow))
         return sq_error(err, SQUALL_EINVAL, "--on-overflow: \"%s\" is none of error, inf, clip", o->on_overflow);
     if (o->schema && !find_word(o->schema, SCHEMAS, COUNT_OF(SCHEMAS), &schema))
@@ -225,9 +226,14 @@ static int parse_choices(struct sq_settings *s, const struct squall_convert_opti
         return sq_error(err, SQUALL_EINVAL, "--y-order: \"%s\" is neither ascending nor descending", o->y_order);
     if (o->drift && !find_word(o->drift, DRIFTS, COUNT_OF(DRIFTS), &drift))
         return sq_error(err, SQUALL_EINVAL, "--drift: \"%s\" is none of error, warn, first", o->drift);
+    if (o->zarr_format && !find_word(o->zarr_format, FORMATS, COUNT_OF(FORMATS), &older))
+        return sq_error(err, SQUALL_EINVAL, "--zarr-format: \"%s\" is neither 3 nor 2", o->zarr_format);
     s->overflow = (enum sq_overflow)overflow;
     s->schema = (enum sq_schema_policy)schema;
     s->y_order = (enum sq_y_order)y_order;
+    s->zarr_format = 3 - (int)older;
+    if (s->zarr_format == 2 && o->shards)
+        return sq_error(err, SQUALL_EINVAL, "--shards: Zarr v2 has none; leave out --shards, or --zarr-format 2");
     s->drift = (enum squall_drift)drift;
     return 0;
 }
@@ -423,6 +429,7 @@ static int put_in_words(struct sq_settings *s, const struct squall_convert_optio
     add_option(&options, "--concat-dim", o->concat_dim);
     add_option(&options, "--drift", o->drift);
     add_option(&options, "--group", s->group);
+    add_option(&options, "--zarr-format", s->zarr_format == 3 ? NULL : "2");
     put_command(s, &options, &command);
     s->text = options.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&options));
     s->command = command.failed ? NULL : sq_arena_strdup(s->arena, sq_text_string(&command));

@@ -62,6 +62,7 @@ struct sq_settings {
     size_t rename_count;
     unsigned coarsen_y, coarsen_x; /* 1: not coarsened */
     enum sq_y_order y_order;
+    int zarr_format; /* 3 or 2 */
     int64_t every_s; /* 0: found from the data */
     bool stack;
     const char *stack_name;

@@ -96,7 +96,7 @@ static int place_chunk(struct placing *p, const struct sq_layout_array *a, const
     bool exists, is_good = true;
     sq_layout_chunk_index(a, p->record->unit, number, index);
     SQ_CLEANUP_FREE char *to = sq_store_chunk_path(p->s->store, a->name, a->rank, index);
-    SQ_CLEANUP_FREE char *from = sq_store_chunk_path(p->staged, a->name, a->rank, index);
+    SQ_CLEANUP_FREE char *from = sq_store_chunk_path((struct sq_store){p->staged, p->s->store.zarr_format}, a->name, a->rank, index);
     if (!to || !from)
         return sq_error_memory(err, strlen(a->name));
     if (chunk->size_bytes == 0)

@@ -9,9 +9,11 @@
 #include "convert/journal.h"
 #include "convert/layout.h"
 #include "convert/lock.h"
+#include "store/zarr_writer.h"
 
 struct sq_staging {
-    const char *store, *records_folder;
+    struct sq_store store;
+    const char *records_folder;
     const struct sq_layout *layout;
     struct sq_journal *journal;
 };

@@ -90,7 +90,7 @@ static int look_at_runs(struct status *s, struct squall_error *err)
     for (uint64_t first = 0; first < count; first += chunk) {
         const uint64_t left = count - first, here = left < chunk ? left : chunk;
         if (chunk > 1 || s->counts[first] > 0)
-            SQ_TRY(sq_flags_get(s->store, chunk, first, flags, (size_t)here, err));
+            SQ_TRY(sq_flags_get((struct sq_store){s->store, s->state.zarr_format}, chunk, first, flags, (size_t)here, err));
         for (uint64_t k = 0; k < here; k++) {
             s->runs[first + k] = (uint8_t)state_of(s, first + k, s->counts[first + k] > 0 && flags[k].exists);
             s->totals[s->runs[first + k]]++;

@@ -9,6 +9,7 @@
 #include "cube/cube.h"
 #include "format/zarr/zarr.h"
 #include "io/atomic_file.h"
+#include "store/zarr_writer.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +107,10 @@ static int read_layout(const char *path, struct sq_store_state *state, struct sq
         !plausible(state))
         return sq_error(err, SQUALL_ECORRUPT, "%s: layout, schema or init_time is missing; " SQ_RECORDS_DAMAGED, path);
     SQ_TRY(read_append(sq_json_get(init, "dim"), init, path, state, err));
+    int64_t zarr_format = 3;
+    if (sq_json_get(layout, "zarr_format") && (!sq_json_int(sq_json_get(layout, "zarr_format"), &zarr_format) || zarr_format != 2))
+        return sq_error(err, SQUALL_EREFUSED, "%s: its Zarr format is of another version of squall", path);
+    state->zarr_format = (int)zarr_format;
     state->layout = sq_json_share(layout);
     state->schema = sq_json_share(schema);
     state->exists = true;
@@ -160,10 +165,9 @@ static int renumber(struct sq_store_state *state, struct squall_error *err)
 static int read_folder(const char *store, struct sq_store_state *state, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *layout = sq_path_join(state->records_folder, "layout.json");
-    SQ_CLEANUP_FREE char *root = sq_path_join(store, "zarr.json");
     enum sq_file_kind kind;
     bool nothing_else;
-    if (!layout || !root)
+    if (!layout)
         return sq_error_memory(err, strlen(store));
     SQ_TRY(sq_file_stat(layout, &kind, NULL, err));
     if (kind != SQ_FILE_REGULAR) {
@@ -173,6 +177,9 @@ static int read_folder(const char *store, struct sq_store_state *state, struct s
     SQ_TRY(
         sq_records_load(state->records_folder, &state->records, err)); /* first: the layout grows before there are records of more units */
     SQ_TRY(read_layout(layout, state, err));
+    SQ_CLEANUP_FREE char *root = sq_path_join(store, sq_store_root_document(state->zarr_format));
+    if (!root)
+        return sq_error_memory(err, strlen(store));
     SQ_TRY(sq_file_stat(root, &kind, NULL, err));
     state->complete = kind == SQ_FILE_REGULAR;
     SQ_TRY(check_units(state, err));

@@ -13,6 +13,7 @@ struct sq_store_state {
     struct sq_json *layout; /* sq_layout.description of the store */
     struct sq_json *schema; /* sq_cube_schema of it */
     bool of_arrays;         /* not of GRIB fields */
+    int zarr_format;        /* 3 or 2 */
     char *append_dim;       /* "init_time"; of arrays any, whose indices are called init times here */
     int64_t init_start_s, init_step_s;
     int64_t *init_times_s; /* where they are not regular; NULL: start and step say it */

@@ -47,18 +47,18 @@ static int sweep_below(const char *store, const char *name, int how, struct squa
     return path ? sweep_folder(path, how, err) : sq_error_memory(err, strlen(store));
 }
 
-/* An array whose chunks are files of its folder "c": nobody looks whether each of them is a folder, of which there may be 100,000. */
-static int sweep_flags(const char *store, const char *name, int how, struct squall_error *err)
+/* An array whose chunks are files of one folder: nobody looks whether each of them is a folder, of which there may be 100,000. */
+static int sweep_flags(struct sq_store store, const char *name, int how, struct squall_error *err)
 {
-    SQ_CLEANUP_FREE char *chunks = sq_format("%s/%s/c", store, name);
-    SQ_TRY(sweep_below(store, name, how, err));
-    return chunks ? sweep_folder(chunks, how, err) : sq_error_memory(err, strlen(store));
+    SQ_CLEANUP_FREE char *chunks = sq_store_chunk_folder(store, name);
+    SQ_TRY(sweep_below(store.folder, name, how, err));
+    return chunks ? sweep_folder(chunks, how, err) : sq_error_memory(err, strlen(name));
 }
 
 static int sweep_array(const struct sq_sweeping *s, const char *name, int how, struct squall_error *err)
 {
     const uint64_t chunk = s->layout->init_chunk, units = (s->init_count + chunk - 1) / chunk;
-    SQ_TRY(sweep_below(s->store, name, how, err));
+    SQ_TRY(sweep_below(s->store.folder, name, how, err));
     for (uint64_t unit = 0; unit < units; unit++) {
         const struct sq_record_unit *record = sq_records_unit(s->records, unit);
         if ((record && record->valid) || (how & SHARED && !sq_part_has(s->part, unit)))
@@ -78,10 +78,10 @@ int sq_sweep(const struct sq_sweeping *s, struct squall_error *err)
     SQ_TRY(sweep_folder(s->records_folder, DEEP | shared, err));
     if (!s->layout)
         return 0;
-    SQ_TRY(sweep_folder(s->store, shared, err));
+    SQ_TRY(sweep_folder(s->store.folder, shared, err));
     SQ_TRY(sweep_flags(s->store, SQ_FLAG_COUNT, shared, err));
     for (size_t i = 0; i < s->coordinate_count; i++)
-        SQ_TRY(sweep_below(s->store, s->coordinates[i], DEEP | shared, err));
+        SQ_TRY(sweep_below(s->store.folder, s->coordinates[i], DEEP | shared, err));
     for (size_t i = 0; i < s->layout->array_count; i++)
         SQ_TRY(sweep_array(s, s->layout->arrays[i].name, shared, err));
     return 0;

@@ -9,9 +9,11 @@
 #include "convert/layout.h"
 #include "convert/lock.h"
 #include "format/zarr/records.h"
+#include "store/zarr_writer.h"
 
 struct sq_sweeping {
-    const char *store, *records_folder;
+    struct sq_store store;
+    const char *records_folder;
     const struct sq_layout *layout; /* NULL: there are no more than flags and records yet */
     const struct sq_records *records;
     uint64_t init_count;

@@ -106,7 +106,7 @@ static int missing_chunk(const struct squall_convert_plan *plan, const struct sq
             if (!sq_move_back(&plan->unit_move, record->unit, &stored_as))
                 return 0;
             sq_layout_chunk_index(a, stored_as, k, index);
-            SQ_CLEANUP_FREE char *path = sq_store_chunk_path(plan->target, a->name, a->rank, index);
+            SQ_CLEANUP_FREE char *path = sq_store_chunk_path(sq_plan_store(plan), a->name, a->rank, index);
             if (!path)
                 return sq_error_memory(err, strlen(plan->target));
             SQ_TRY(sq_file_stat(path, &kind, &identity, err));
@@ -219,7 +219,7 @@ static int weigh(const struct squall_convert_plan *plan, struct sq_planned_unit 
 struct sq_unit_fields sq_plan_unit_fields(const struct squall_convert_plan *plan, const struct sq_planned_unit *unit,
                                           struct sq_carry *carry)
 {
-    *carry = (struct sq_carry){plan->target, &plan->layout, unit->record};
+    *carry = (struct sq_carry){sq_plan_store(plan), &plan->layout, unit->record};
     return (struct sq_unit_fields){
         .places = plan->cube.places + unit->first_place,
         .place_count = unit->place_count,
@@ -237,14 +237,14 @@ static bool has_bad_input(const struct squall_convert_plan *plan, const struct s
 }
 
 /* first, last: the files of its flags. */
-static int lost_record(uint64_t first, uint64_t last, char **ret_why, struct squall_error *err)
+static int lost_record(int zarr_format, uint64_t first, uint64_t last, char **ret_why, struct squall_error *err)
 {
     char to[32] = "";
     if (last > first)
         snprintf(to, sizeof to, " to %" PRIu64, last);
     *ret_why = sq_format("chunk_exists says that it is stored, but its record is lost; left as it is. To write it from the sources, "
-                         "remove chunk_exists/c/%" PRIu64 "%s",
-                         first, to);
+                         "remove chunk_exists/%s%" PRIu64 "%s",
+                         zarr_format == 2 ? "" : "c/", first, to);
     return *ret_why ? 0 : sq_error_memory(err, sizeof to);
 }
 
@@ -263,12 +263,13 @@ static int weigh_unrecorded(const struct squall_convert_plan *plan, struct sq_pl
     if (!flags)
         return sq_error_memory(err, count * sizeof *flags);
     unit->todo = SQ_TODO_WRITE;
-    SQ_TRY(sq_flags_get(plan->target, plan->layout.flag_chunk, first, flags, count, err));
+    SQ_TRY(sq_flags_get(sq_plan_store(plan), plan->layout.flag_chunk, first, flags, count, err));
     for (size_t i = 0; i < count; i++) {
         if (!flags[i].exists)
             continue;
         unit->todo = SQ_TODO_KEEP;
-        return lost_record(first / plan->layout.flag_chunk, (first + count - 1) / plan->layout.flag_chunk, &unit->why, err);
+        return lost_record(plan->layout.zarr_format, first / plan->layout.flag_chunk, (first + count - 1) / plan->layout.flag_chunk,
+                           &unit->why, err);
     }
     return 0;
 }

@@ -244,7 +244,8 @@ static int check_chunk(void *user, size_t index, unsigned worker, struct squall_
     if (sq_cancelled(r->v->ctx))
         return sq_error(err, SQUALL_ECANCELLED, "stopped");
     sq_layout_chunk_index(e->array, e->unit, e->chunk, place);
-    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(r->v->store, e->array->name, e->array->rank, place);
+    SQ_CLEANUP_FREE char *path =
+        sq_store_chunk_path((struct sq_store){r->v->store, r->layout.zarr_format}, e->array->name, e->array->rank, place);
     if (!path)
         return sq_error_memory(err, strlen(r->v->store));
     SQ_TRY(compare(r, e, path, worker, &line, &unread, err));
@@ -275,7 +276,7 @@ static int add_flag(struct verify *v, const struct sq_store_state *state, const 
 {
     char time[SQ_TIME_TEXT_BYTES];
     const uint64_t number = init / state->flag_chunk;
-    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(v->store, array, 1, &number);
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path((struct sq_store){v->store, state->zarr_format}, array, 1, &number);
     if (!path)
         return sq_error_memory(err, strlen(v->store));
     sq_store_init_text(state, init, time);
@@ -289,6 +290,8 @@ static int check_flag(struct recorded *r, const struct sq_store_state *state, ui
 {
     const struct sq_flag expected = flag_by_record(r, state, init);
     char is[16], but[40];
+    if (!flag->exists && state->zarr_format == 2) /* its file is there from the beginning */
+        return 0;
     if (flag->exists && expected.field_count == 0)
         return add_flag(r->v, state, SQ_FLAG_EXISTS, init, "true", "no record says so", err);
     if (flag->exists != expected.exists)
@@ -306,7 +309,7 @@ static int check_chunk_of_flags(struct recorded *r, const struct sq_store_state 
                                 struct squall_error *err)
 {
     const uint64_t chunk = state->flag_chunk, left = state->init_count - first, count = left < chunk ? left : chunk;
-    SQ_TRY(sq_flags_get(r->v->store, chunk, first, flags, (size_t)count, err));
+    SQ_TRY(sq_flags_get((struct sq_store){r->v->store, state->zarr_format}, chunk, first, flags, (size_t)count, err));
     for (uint64_t i = 0; i < count; i++)
         SQ_TRY(check_flag(r, state, first + i, &flags[i], err));
     return 0;
@@ -316,7 +319,7 @@ static int check_chunk_of_flags(struct recorded *r, const struct sq_store_state 
 static int check_flags(struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
 {
     struct verify *v = r->v;
-    SQ_CLEANUP_FREE char *folder = sq_format("%s/%s/c", v->store, SQ_FLAG_EXISTS);
+    SQ_CLEANUP_FREE char *folder = sq_store_chunk_folder((struct sq_store){v->store, state->zarr_format}, SQ_FLAG_EXISTS);
     char **names = NULL;
     size_t name_count = 0;
     const uint64_t chunk = state->flag_chunk;
@@ -689,7 +692,7 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
         return check_rest(ctx, &r, state, err);
     if (state->records.unit_count == 0) /* a run was stopped before readers could see anything */
         return 0;
-    return add_finding(v, &v->bad, SIZE_MAX, sq_format("%s/zarr.json: missing", v->store), err);
+    return add_finding(v, &v->bad, SIZE_MAX, sq_format("%s/%s: missing", v->store, sq_store_root_document(state->zarr_format)), err);
 }
 
 /* ---- report ---------------------------------------------------------------------------------------------------------------------- */

@@ -4,12 +4,14 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "io/tree.h"
+#include "store/zarr_writer.h"
 #include "sys/file.h"
 #include <string.h>
 
 struct metadata_check {
     const char *store;
     const struct sq_store_state *state;
+    const struct sq_json *metadata; /* consolidated */
     sq_metadata_finding *found;
     void *user;
 };
@@ -58,17 +60,16 @@ static bool is_length(const struct sq_store_state *state, const char *name, cons
 
 struct comparison {
     const struct sq_store_state *state;
-    const struct sq_json *own;
+    const struct sq_json *own, *dims;
     const char *differs; /* the first member that is not the same */
 };
 
 /* The same, or longer along dimensions that layout.json has so. */
 static bool is_shape(const struct comparison *c, const struct sq_json *own, const struct sq_json *told)
 {
-    const struct sq_json *names = sq_json_get(c->own, "dimension_names");
     bool good = sq_json_count(own) == sq_json_count(told);
     for (size_t d = 0; d < sq_json_count(told) && good; d++) {
-        const char *name = sq_json_string(sq_json_at(names, d));
+        const char *name = sq_json_string(sq_json_at(c->dims, d));
         good = sq_json_equal(sq_json_at(own, d), sq_json_at(told, d)) || (name && is_length(c->state, name, sq_json_at(own, d)));
     }
     return good;
@@ -84,6 +85,21 @@ static int compare_member(void *user, const char *key, const struct sq_json *tol
     return 0;
 }
 
+/* Names of the dimensions of an array; in version 2 beside its document. *ret: of the metadata. */
+static int dims_of(const struct metadata_check *check, const char *key, const struct sq_json *own, const struct sq_json **ret,
+                   struct squall_error *err)
+{
+    *ret = sq_json_get(own, "dimension_names");
+    if (check->state->zarr_format != 2)
+        return 0;
+    SQ_CLEANUP_FREE char *attributes = sq_format("%.*s.zattrs", (int)(sq_path_name(key) - key), key);
+    if (!attributes)
+        return sq_error_memory(err, strlen(key));
+    *ret = sq_json_get(sq_json_get(check->metadata, attributes), "_ARRAY_DIMENSIONS");
+    return 0;
+}
+
+/* key: of an array; in version 2 of a document. */
 static int check_node(void *user, const char *key, const struct sq_json *told, struct squall_error *err)
 {
     const struct metadata_check *check = user;
@@ -91,32 +107,35 @@ static int check_node(void *user, const char *key, const struct sq_json *told, s
     struct sq_json *read = NULL;
     if (!sq_tree_key_stays_inside(key)) /* opening the store has told of it */
         return 0;
-    SQ_CLEANUP_FREE char *path = sq_format("%s/%s/zarr.json", check->store, key);
+    SQ_CLEANUP_FREE char *path = sq_format("%s/%s%s", check->store, key, check->state->zarr_format == 2 ? "" : "/zarr.json");
     if (!path)
         return sq_error_memory(err, strlen(key));
     SQ_TRY(read_document(path, &read, &failure, err));
     SQ_CLEANUP_JSON struct sq_json *own = read;
     if (!own)
         return check->found(check->user, sq_strdup(failure.message), err);
-    struct comparison c = {check->state, own, NULL};
+    struct comparison c = {check->state, own, NULL, NULL};
+    SQ_TRY(dims_of(check, key, own, &c.dims, err));
     SQ_TRY(sq_json_each(told, compare_member, &c, err));
     if (!c.differs && sq_json_count(own) == sq_json_count(told))
         return 0;
     return check->found(check->user,
-                        sq_format("%s: its %s is not what %s/zarr.json says of it", path, c.differs ? c.differs : "content", check->store),
+                        sq_format("%s: its %s is not what %s/%s says of it", path, c.differs ? c.differs : "content", check->store,
+                                  sq_store_root_document(check->state->zarr_format)),
                         err);
 }
 
 int sq_verify_metadata(const char *store, const struct sq_store_state *state, sq_metadata_finding *found, void *user,
                        struct squall_error *err)
 {
-    struct metadata_check check = {store, state, found, user};
+    struct metadata_check check = {store, state, NULL, found, user};
     struct squall_error failure = SQUALL_ERROR_INIT;
     struct sq_json *read = NULL;
-    SQ_CLEANUP_FREE char *path = sq_path_join(store, "zarr.json");
+    SQ_CLEANUP_FREE char *path = sq_path_join(store, sq_store_root_document(state->zarr_format));
     if (!path)
         return sq_error_memory(err, strlen(store));
     SQ_TRY(read_document(path, &read, &failure, err));
     SQ_CLEANUP_JSON struct sq_json *root = read;
-    return sq_json_each(sq_json_get(sq_json_get(root, "consolidated_metadata"), "metadata"), check_node, &check, err);
+    check.metadata = sq_json_get(state->zarr_format == 2 ? root : sq_json_get(root, "consolidated_metadata"), "metadata");
+    return sq_json_each(check.metadata, check_node, &check, err);
 }

@@ -22,7 +22,8 @@ static int note_units(const char *store, const struct sq_store_state *now, const
         const uint64_t unit = seen->records.units[i].unit;
         if (!damage[i].array || !is_same(sq_records_unit(&now->records, unit), &damage[i]))
             continue;
-        SQ_TRY(sq_flags_clear(store, now->flag_chunk, unit * now->init_chunk, (size_t)now->init_chunk, err));
+        SQ_TRY(sq_flags_clear((struct sq_store){store, now->zarr_format}, now->flag_chunk, unit * now->init_chunk, (size_t)now->init_chunk,
+                              err));
         SQ_TRY(sq_journal_add_invalid(journal, unit, damage[i].what, err));
         ++*ret_count;
     }

@@ -196,7 +196,7 @@ int sq_run_remove_chunk(const struct sq_run *run, const struct sq_planned_unit *
     if (!run->plan->state.exists || planned->record)
         return 0;
     sq_layout_chunk_index(a, planned->unit, chunk, index);
-    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(run->plan->target, a->name, a->rank, index);
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(sq_plan_store(run->plan), a->name, a->rank, index);
     return path ? sq_file_remove(path, err) : sq_error_memory(err, strlen(a->name));
 }
 
@@ -271,8 +271,8 @@ int sq_run_note_damage(const struct sq_run *run, size_t which, const char *what,
     const struct sq_planned_unit *planned = &plan->units[which];
     const size_t store = strlen(plan->target);
     const bool is_within = !strncmp(what, plan->target, store) && what[store] == '/';
-    SQ_TRY(sq_flags_clear(plan->target, plan->layout.flag_chunk, planned->unit * plan->layout.init_chunk, (size_t)plan->layout.init_chunk,
-                          err));
+    SQ_TRY(sq_flags_clear(sq_plan_store(plan), plan->layout.flag_chunk, planned->unit * plan->layout.init_chunk,
+                          (size_t)plan->layout.init_chunk, err));
     return sq_journal_add_invalid(run->journal, planned->unit, is_within ? what + store + 1 : what, err);
 }
 
@@ -294,8 +294,8 @@ int sq_run_withdraw(const struct sq_run *run, const struct sq_planned_unit *plan
     const struct squall_convert_plan *plan = run->plan;
     if (!plan->state.exists || planned->record)
         return 0;
-    return sq_flags_clear(plan->target, plan->layout.flag_chunk, planned->unit * plan->layout.init_chunk, (size_t)plan->layout.init_chunk,
-                          err);
+    return sq_flags_clear(sq_plan_store(plan), plan->layout.flag_chunk, planned->unit * plan->layout.init_chunk,
+                          (size_t)plan->layout.init_chunk, err);
 }
 
 /* What a unit is on its way. */
@@ -388,7 +388,7 @@ static int start(struct sq_run *run, struct squall_error *err)
 {
     struct squall_convert_plan *plan = run->plan;
     const struct sq_publisher_setting setting = {
-        .store = {plan->target, plan->state.records_folder, &plan->layout, run->journal},
+        .store = {sq_plan_store(plan), plan->state.records_folder, &plan->layout, run->journal},
         .slot_count = plan->slot_count,
         .progress = progress,
         .user = run,

@@ -145,6 +145,13 @@ static bool is_same(const struct sq_json *a, const struct sq_json *b)
     return same;
 }
 
+/* As `_FillValue`, what is not a number means nothing: it stands for itself. */
+static bool is_nothing(const struct sq_json *v)
+{
+    double value;
+    return !v || (number(v, &value) && isnan(value));
+}
+
 int sq_array_compare_meaning(const char *name, const struct sq_json *of_source, const struct sq_json *of_store, enum sq_array_meaning how,
                              struct squall_error *err)
 {
@@ -156,7 +163,7 @@ int sq_array_compare_meaning(const char *name, const struct sq_json *of_source, 
         const struct sq_json *a = scalar(sq_json_get(of_source, KEYS[i])), *b = scalar(sq_json_get(of_store, KEYS[i]));
         SQ_CLEANUP_TEXT struct sq_text was = SQ_TEXT_INIT;
         SQ_CLEANUP_TEXT struct sq_text is = SQ_TEXT_INIT;
-        if (is_same(a, b))
+        if (is_same(a, b) || (!strcmp(KEYS[i], "_FillValue") && is_nothing(a) && is_nothing(b)))
             continue;
         if (b)
             SQ_TRY(sq_json_write(b, false, &was, err));

@@ -360,16 +360,14 @@ static int codec_v2(const struct sq_json *codec, struct sq_json **ret, struct sq
     return 0;
 }
 
-/* Words give filters and a compressor: the last codec. */
-static int words_v2(const struct array_making *m, struct sq_json *filters, struct sq_json **ret_compressor, struct squall_error *err)
+int sq_codecs_v2(const struct sq_json *codecs, struct sq_json *filters, struct sq_json **ret_compressor, struct squall_error *err)
 {
-    SQ_CLEANUP_JSON struct sq_json *codecs = NULL;
-    SQ_TRY(inner_codecs(m, &codecs, err));
     size_t count = sq_json_count(codecs);
     for (size_t i = 0; i < count; i++) {
         const char *name = sq_json_string(sq_json_get(sq_json_at(codecs, i), "name"));
+        const bool is_text = name && (!strcmp(name, "vlen-utf8") || !strcmp(name, "vlen-bytes"));
         struct sq_json *codec = NULL;
-        if (name && !strcmp(name, serializer_name(&m->type)))
+        if (name && (is_text || !strcmp(name, "bytes"))) /* of texts the type's own filter */
             continue;
         SQ_TRY(codec_v2(sq_json_at(codecs, i), &codec, err));
         if (i + 1 == count)
@@ -378,6 +376,14 @@ static int words_v2(const struct array_making *m, struct sq_json *filters, struc
             return sq_error_memory(err, 1);
     }
     return 0;
+}
+
+/* Words give filters and a compressor: the last codec. */
+static int words_v2(const struct array_making *m, struct sq_json *filters, struct sq_json **ret_compressor, struct squall_error *err)
+{
+    SQ_CLEANUP_JSON struct sq_json *codecs = NULL;
+    SQ_TRY(inner_codecs(m, &codecs, err));
+    return sq_codecs_v2(codecs, filters, ret_compressor, err);
 }
 
 static int filters_v2(const struct array_making *m, const char *object_filter, struct sq_json **ret, struct squall_error *err)
@@ -493,10 +499,35 @@ static int make_v3(const struct array_making *m, struct sq_node *node, struct sq
     return sq_array_document_v3(&parts, &node->document, err);
 }
 
+int sq_array_document_v2(const struct sq_array_parts_v2 *p, struct sq_json **ret, struct squall_error *err)
+{
+    const char separator[] = {p->separator, 0};
+    struct sq_json *v = sq_json_new_object();
+    int failed = sq_json_set_int(v, "zarr_format", 2);
+    failed |= sq_json_set(v, "shape", sq_json_new_uints(p->shape, p->rank));
+    failed |= sq_json_set(v, "chunks", sq_json_new_uints(p->chunks, p->rank));
+    failed |= sq_json_set(v, "dtype", sq_json_share(p->type));
+    failed |= sq_json_set(v, "fill_value", sq_json_share(p->fill_value));
+    failed |= sq_json_set_string(v, "order", p->column_major ? "F" : "C");
+    failed |= sq_json_set(v, "filters", sq_json_count(p->filters) ? sq_json_share(p->filters) : sq_json_new_null());
+    failed |= sq_json_set(v, "compressor", p->compressor ? sq_json_share(p->compressor) : sq_json_new_null());
+    failed |= sq_json_set_string(v, "dimension_separator", separator);
+    if (failed) {
+        sq_json_free(v);
+        return sq_error_memory(err, 1);
+    }
+    *ret = v;
+    return 0;
+}
+
+int sq_set_dims_v2(struct sq_json *attributes, unsigned rank, const char *const *dims)
+{
+    return sq_json_set(attributes, "_ARRAY_DIMENSIONS", json_of_dims(rank, dims, false));
+}
+
 static int make_v2(const struct array_making *m, const char *object_filter, struct sq_node *node, struct squall_error *err)
 {
     const struct squall_array_spec *spec = m->spec;
-    const char separator[] = {spec->separator ? spec->separator : '.', 0};
     SQ_CLEANUP_JSON struct sq_json *fill = NULL;
     SQ_CLEANUP_JSON struct sq_json *filters = NULL;
     SQ_CLEANUP_JSON struct sq_json *compressor = NULL;
@@ -507,19 +538,19 @@ static int make_v2(const struct array_making *m, const char *object_filter, stru
     else
         SQ_TRY(words_v2(m, filters, &compressor, err));
     SQ_TRY(attributes_json(spec->attributes, &node->attributes, err));
-    struct sq_json *v = node->document = sq_json_new_object();
-    int failed = sq_json_set_int(v, "zarr_format", 2);
-    failed |= sq_json_set(v, "shape", sq_json_new_uints(spec->shape, spec->rank));
-    failed |= sq_json_set(v, "chunks", sq_json_new_uints(m->chunks, spec->rank));
-    failed |= sq_json_set(v, "dtype", sq_json_share(m->type_json));
-    failed |= sq_json_set(v, "fill_value", sq_json_share(fill));
-    failed |= sq_json_set_string(v, "order", spec->column_major ? "F" : "C");
-    failed |= sq_json_set(v, "filters", sq_json_count(filters) ? sq_json_share(filters) : sq_json_new_null());
-    failed |= sq_json_set(v, "compressor", compressor ? sq_json_share(compressor) : sq_json_new_null());
-    failed |= sq_json_set_string(v, "dimension_separator", separator);
-    if (spec->dims)
-        failed |= sq_json_set(node->attributes, "_ARRAY_DIMENSIONS", json_of_dims(spec->rank, spec->dims, false));
-    return failed ? sq_error_memory(err, 1) : 0;
+    const struct sq_array_parts_v2 parts = {
+        .rank = spec->rank,
+        .shape = spec->shape,
+        .chunks = m->chunks,
+        .type = m->type_json,
+        .fill_value = fill,
+        .filters = filters,
+        .compressor = compressor,
+        .separator = spec->separator ? spec->separator : '.',
+        .column_major = spec->column_major,
+    };
+    SQ_TRY(sq_array_document_v2(&parts, &node->document, err));
+    return spec->dims && sq_set_dims_v2(node->attributes, spec->rank, spec->dims) ? sq_error_memory(err, 1) : 0;
 }
 
 uint64_t sq_chunk_list_length(const struct sq_json *lengths)

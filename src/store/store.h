@@ -57,6 +57,21 @@ struct sq_array_parts {
 };
 /* A part that is NULL was out of memory. */
 int sq_array_document_v3(const struct sq_array_parts *parts, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
+/* The same of v2. */
+struct sq_array_parts_v2 {
+    unsigned rank;
+    const uint64_t *shape, *chunks;
+    const struct sq_json *type, *fill_value; /* fill_value: null where there is none */
+    const struct sq_json *filters;           /* a list; empty: none */
+    const struct sq_json *compressor;        /* NULL: none */
+    char separator;
+    bool column_major;
+};
+int sq_array_document_v2(const struct sq_array_parts_v2 *parts, struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
+/* v3's codecs in numcodecs' words: the last is the compressor (*ret_compressor: the caller's; none: untouched), the others are appended to filters. */
+int sq_codecs_v2(const struct sq_json *codecs, struct sq_json *filters, struct sq_json **ret_compressor,
+                 struct squall_error *err) SQUALL_CHECK;
+int sq_set_dims_v2(struct sq_json *attributes, unsigned rank, const char *const *dims); /* as xarray finds them; 0, or out of memory */
 /* {"name": name, "configuration": {key: value}}, as v3 writes every extension. Takes the value; NULL: out of memory. */
 struct sq_json *sq_extension_json(const char *name, const char *key, struct sq_json *value);
 

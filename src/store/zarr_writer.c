@@ -1,6 +1,6 @@
 /*
  * See zarr_writer.h. Metadata as Zarr v3.1 ("Array metadata", "Group metadata") and, for the root, zarr-python's inline
- * consolidated metadata. Folders are made by sq_folder_make_durable only, whose rule makes it cheap to ask for each chunk.
+ * consolidated metadata; or as Zarr v2, with its .zmetadata. Folders are made by sq_folder_make_durable only, whose rule makes it cheap to ask for each chunk.
  */
 #include "store/zarr_writer.h"
 #include "array/dtype.h"
@@ -15,7 +15,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char DOCUMENT[] = "zarr.json";
+static const char *const DOCUMENTS[] = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"};
+
+const char *sq_store_root_document(int zarr_format)
+{
+    return zarr_format == 2 ? ".zmetadata" : "zarr.json";
+}
+
+bool sq_store_is_document(const char *name)
+{
+    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof *DOCUMENTS; i++)
+        if (!strcmp(name, DOCUMENTS[i]))
+            return true;
+    return false;
+}
 
 static int check_name(const char *name, struct squall_error *err)
 {
@@ -47,9 +60,8 @@ static struct sq_json *default_fill(enum squall_type type)
     return sq_type_is_float(type) ? sq_json_new_string("NaN") : sq_json_new_int(0);
 }
 
-int sq_store_array_json(const struct sq_store_array *a, struct sq_json **ret, struct squall_error *err)
+static int node_v3(const struct sq_store_array *a, struct sq_node *node, struct squall_error *err)
 {
-    SQ_TRY(check_array(a, err));
     SQ_CLEANUP_JSON struct sq_json *type = sq_json_new_string(sq_type_name(a->type)), *codecs = sq_codec_chain_json_v3(a->codecs, true);
     SQ_CLEANUP_JSON struct sq_json *fill = a->fill_value ? sq_json_copy(a->fill_value) : default_fill(a->type);
     SQ_CLEANUP_JSON struct sq_json *keys = sq_extension_json("default", "separator", sq_json_new_string("/"));
@@ -67,17 +79,73 @@ int sq_store_array_json(const struct sq_store_array *a, struct sq_json **ret, st
         .attributes = attributes,
         .dims = a->dims,
     };
-    return sq_array_document_v3(&parts, ret, err);
+    return sq_array_document_v3(&parts, &node->document, err);
+}
+
+bool sq_store_tells_fill(const struct sq_store_array *a, int zarr_format)
+{
+    const char *word = sq_json_string(a->fill_value);
+    const bool is_nan = sq_type_is_float(a->type) && (!a->fill_value || (word && !strcmp(word, "NaN")));
+    return zarr_format == 3 || is_nan || sq_json_get(a->attributes, "_FillValue");
+}
+
+static int copy_attribute(void *user, const char *key, const struct sq_json *value, struct squall_error *err)
+{
+    if (!strcmp(key, "_FillValue"))
+        return 0;
+    return sq_json_set(user, key, sq_json_copy(value)) ? sq_error_memory(err, strlen(key)) : 0;
+}
+
+static int node_v2(const struct sq_store_array *a, struct sq_node *node, struct squall_error *err)
+{
+    const bool is_text = a->type == SQUALL_STRING;
+    SQ_CLEANUP_JSON struct sq_json *type = sq_json_new_string(is_text ? "|O" : sq_type_numpy(a->type));
+    SQ_CLEANUP_JSON struct sq_json *codecs = sq_codec_chain_json_v3(a->codecs, true), *filters = sq_json_new_array();
+    SQ_CLEANUP_JSON struct sq_json *compressor = NULL;
+    SQ_CLEANUP_JSON struct sq_json *fill = !sq_store_tells_fill(a, 2) ? sq_json_new_null()
+                                           : a->fill_value            ? sq_json_copy(a->fill_value)
+                                                                      : default_fill(a->type);
+    struct sq_json *texts = is_text ? sq_json_new_object() : NULL;
+    node->attributes = sq_json_new_object();
+    if (a->attributes && node->attributes)
+        SQ_TRY(sq_json_each(a->attributes, copy_attribute, node->attributes, err));
+    if ((is_text && (sq_json_set_string(texts, "id", "vlen-utf8") || sq_json_append(filters, texts))) || !type || !codecs || !filters ||
+        !fill || !node->attributes || sq_set_dims_v2(node->attributes, a->rank, a->dims))
+        return sq_error_memory(err, sizeof(void *));
+    SQ_TRY(sq_codecs_v2(codecs, filters, &compressor, err));
+    const struct sq_array_parts_v2 parts = {
+        .rank = a->rank,
+        .shape = a->shape,
+        .chunks = a->chunks,
+        .type = type,
+        .fill_value = fill,
+        .filters = filters,
+        .compressor = compressor,
+        .separator = '/', /* folders of few files, as in v3 */
+    };
+    return sq_array_document_v2(&parts, &node->document, err);
+}
+
+int sq_store_array_node(const struct sq_store_array *a, int zarr_format, struct sq_node *ret, struct squall_error *err)
+{
+    struct sq_node node = {.version = zarr_format, .is_array = true};
+    SQ_TRY(check_array(a, err));
+    int status = zarr_format == 2 ? node_v2(a, &node, err) : node_v3(a, &node, err);
+    if (status)
+        sq_node_done(&node);
+    else
+        *ret = node;
+    return status;
 }
 
 /* The root group. Every array's document goes into `consolidated`, by reference. */
-static int root_json(const struct sq_json *attributes, const struct sq_store_array *arrays, struct sq_json *const *documents, size_t count,
-                     struct sq_json **ret, struct squall_error *err)
+static int root_v3(const struct sq_json *attributes, const struct sq_store_array *arrays, const struct sq_node *nodes, size_t count,
+                   struct sq_json **ret, struct squall_error *err)
 {
     struct sq_json *root = sq_json_new_object(), *consolidated = sq_json_new_object(), *metadata = sq_json_new_object();
     int failed = 0;
     for (size_t i = 0; i < count; i++)
-        failed |= sq_json_set(metadata, arrays[i].name, sq_json_share(documents[i]));
+        failed |= sq_json_set(metadata, arrays[i].name, sq_json_share(nodes[i].document));
     failed |= sq_json_set_string(consolidated, "kind", "inline");
     failed |= sq_json_set(consolidated, "must_understand", sq_json_new_bool(false));
     failed |= sq_json_set(consolidated, "metadata", metadata);
@@ -85,6 +153,33 @@ static int root_json(const struct sq_json *attributes, const struct sq_store_arr
     failed |= sq_json_set_string(root, "node_type", "group");
     failed |= sq_json_set(root, "attributes", attributes ? sq_json_copy(attributes) : sq_json_new_object());
     failed |= sq_json_set(root, "consolidated_metadata", consolidated);
+    if (failed) {
+        sq_json_free(root);
+        return sq_error_memory(err, sizeof(void *));
+    }
+    *ret = root;
+    return 0;
+}
+
+static int set_key(struct sq_json *metadata, const char *array, const char *document, const struct sq_json *value)
+{
+    SQ_CLEANUP_FREE char *key = sq_path_join(array, document);
+    return key ? sq_json_set(metadata, key, sq_json_share(value)) : SQUALL_ENOMEM;
+}
+
+/* All documents, those of the group too. */
+static int root_v2(const struct sq_json *group, const struct sq_json *attributes, const struct sq_store_array *arrays,
+                   const struct sq_node *nodes, size_t count, struct sq_json **ret, struct squall_error *err)
+{
+    struct sq_json *root = sq_json_new_object(), *metadata = sq_json_new_object();
+    int failed = sq_json_set(metadata, ".zgroup", sq_json_share(group));
+    failed |= sq_json_set(metadata, ".zattrs", sq_json_share(attributes));
+    for (size_t i = 0; i < count; i++) {
+        failed |= set_key(metadata, arrays[i].name, ".zarray", nodes[i].document);
+        failed |= set_key(metadata, arrays[i].name, ".zattrs", nodes[i].attributes);
+    }
+    failed |= sq_json_set_int(root, "zarr_consolidated_format", 1);
+    failed |= sq_json_set(root, "metadata", metadata);
     if (failed) {
         sq_json_free(root);
         return sq_error_memory(err, sizeof(void *));
@@ -118,9 +213,9 @@ static void document_done(struct document *d)
 }
 
 /* folder is taken; document_done whatever comes of it. */
-static int document_init(struct document *d, char *folder, const struct sq_json *value, struct squall_error *err)
+static int document_init(struct document *d, char *folder, const char *name, const struct sq_json *value, struct squall_error *err)
 {
-    *d = (struct document){.folder = folder, .path = folder ? sq_path_join(folder, DOCUMENT) : NULL};
+    *d = (struct document){.folder = folder, .path = folder ? sq_path_join(folder, name) : NULL};
     int status = d->path ? sq_json_write(value, true, &d->text, err) : sq_error_memory(err, sizeof *d);
     if (!status) {
         sq_text_add(&d->text, "\n");
@@ -139,14 +234,25 @@ static int document_publish(const struct document *d, bool known_durable, struct
     return known_durable ? 0 : sq_folder_sync(d->folder, err);
 }
 
-static int publish_documents(const char *store, const struct document *arrays, size_t count, const struct document *root,
-                             struct squall_error *err)
+/* All that are to be published, in their order; the last is the one that makes the store visible. */
+struct documents {
+    struct document *items;
+    size_t count;
+};
+
+static int add_document(struct documents *list, char *folder, const char *name, const struct sq_json *value, struct squall_error *err)
 {
+    return document_init(&list->items[list->count++], folder, name, value, err);
+}
+
+static int publish_documents(const char *store, const struct documents *list, struct squall_error *err)
+{
+    const struct document *root = &list->items[list->count - 1];
     SQ_TRY(sq_folder_make_durable(store, err));
     /* the root is published when all else is durable: where it is as it should be, equal documents are durable */
-    for (size_t i = 0; i < count; i++) {
-        SQ_TRY(sq_folder_make_durable(arrays[i].folder, err));
-        SQ_TRY(document_publish(&arrays[i], root->same, err));
+    for (size_t i = 0; i + 1 < list->count; i++) {
+        SQ_TRY(sq_folder_make_durable(list->items[i].folder, err));
+        SQ_TRY(document_publish(&list->items[i], root->same, err));
     }
     return document_publish(root, false, err);
 }
@@ -160,63 +266,122 @@ static int check_names_differ(const struct sq_store_array *arrays, size_t count,
     return 0;
 }
 
-int sq_store_publish_metadata(const char *store, const struct sq_json *attributes, const struct sq_store_array *arrays, size_t array_count,
-                              struct squall_error *err)
+static int add_array_documents(struct documents *list, const char *store, const struct sq_store_array *a, const struct sq_node *node,
+                               struct squall_error *err)
 {
-    struct sq_json **values = sq_alloc_zero(array_count, sizeof *values);
-    struct document *documents = sq_alloc_zero(array_count, sizeof *documents), root_document = {0};
-    SQ_CLEANUP_JSON struct sq_json *root = NULL;
-    int status = values && documents ? 0 : sq_error_memory(err, array_count * sizeof *documents);
+    if (node->version == 3)
+        return add_document(list, sq_path_join(store, a->name), "zarr.json", node->document, err);
+    SQ_TRY(add_document(list, sq_path_join(store, a->name), ".zattrs", node->attributes, err));
+    return add_document(list, sq_path_join(store, a->name), ".zarray", node->document, err);
+}
 
+static int add_root_v2(struct documents *list, const char *store, const struct sq_json *attributes, const struct sq_store_array *arrays,
+                       const struct sq_node *nodes, size_t count, struct squall_error *err)
+{
+    struct sq_json *made = NULL;
+    SQ_CLEANUP_JSON struct sq_json *group = sq_json_new_object();
+    SQ_CLEANUP_JSON struct sq_json *own = attributes ? sq_json_copy(attributes) : sq_json_new_object();
+    if (!own || sq_json_set_int(group, "zarr_format", 2))
+        return sq_error_memory(err, sizeof(void *));
+    SQ_TRY(root_v2(group, own, arrays, nodes, count, &made, err));
+    SQ_CLEANUP_JSON struct sq_json *root = made;
+    SQ_TRY(add_document(list, sq_strdup(store), ".zattrs", own, err));
+    SQ_TRY(add_document(list, sq_strdup(store), ".zgroup", group, err));
+    return add_document(list, sq_strdup(store), sq_store_root_document(2), root, err);
+}
+
+static int add_root(struct documents *list, struct sq_store store, const struct sq_json *attributes, const struct sq_store_array *arrays,
+                    const struct sq_node *nodes, size_t count, struct squall_error *err)
+{
+    struct sq_json *made = NULL;
+    if (store.zarr_format == 2)
+        return add_root_v2(list, store.folder, attributes, arrays, nodes, count, err);
+    SQ_TRY(root_v3(attributes, arrays, nodes, count, &made, err));
+    SQ_CLEANUP_JSON struct sq_json *root = made;
+    return add_document(list, sq_strdup(store.folder), sq_store_root_document(3), root, err);
+}
+
+int sq_store_publish_metadata(struct sq_store store, const struct sq_json *attributes, const struct sq_store_array *arrays,
+                              size_t array_count, struct squall_error *err)
+{
+    enum { ROOT_DOCUMENTS = 3 };
+    struct sq_node *nodes = sq_alloc_zero(array_count, sizeof *nodes);
+    struct documents list = {.items = sq_alloc_zero(2 * array_count + ROOT_DOCUMENTS, sizeof *list.items)};
+    int status = nodes && list.items ? 0 : sq_error_memory(err, array_count * sizeof *list.items);
     for (size_t i = 0; i < array_count && !status; i++) {
-        status = sq_store_array_json(&arrays[i], &values[i], err);
+        status = sq_store_array_node(&arrays[i], store.zarr_format, &nodes[i], err);
         if (!status)
-            status = document_init(&documents[i], sq_path_join(store, arrays[i].name), values[i], err);
+            status = add_array_documents(&list, store.folder, &arrays[i], &nodes[i], err);
     }
     if (!status)
         status = check_names_differ(arrays, array_count, err);
     if (!status)
-        status = root_json(attributes, arrays, values, array_count, &root, err);
+        status = add_root(&list, store, attributes, arrays, nodes, array_count, err);
     if (!status)
-        status = document_init(&root_document, sq_strdup(store), root, err);
-    if (!status)
-        status = publish_documents(store, documents, array_count, &root_document, err);
-    document_done(&root_document);
-    for (size_t i = 0; i < array_count; i++) {
-        if (values)
-            sq_json_free(values[i]);
-        if (documents)
-            document_done(&documents[i]);
-    }
-    sq_free(values);
-    sq_free(documents);
+        status = publish_documents(store.folder, &list, err);
+    for (size_t i = 0; i < list.count; i++)
+        document_done(&list.items[i]);
+    for (size_t i = 0; i < array_count && nodes; i++)
+        sq_node_done(&nodes[i]);
+    sq_free(list.items);
+    sq_free(nodes);
     return status;
 }
 
-char *sq_store_chunk_path(const char *store, const char *array, unsigned rank, const uint64_t *chunk)
+char *sq_store_chunk_folder(struct sq_store store, const char *array)
+{
+    const size_t length = strlen(store.folder);
+    return sq_format("%s%s%s%s", store.folder, length && store.folder[length - 1] == '/' ? "" : "/", array,
+                     store.zarr_format == 2 ? "" : "/c");
+}
+
+char *sq_store_chunk_path(struct sq_store store, const char *array, unsigned rank, const uint64_t *chunk)
 {
     SQ_CLEANUP_TEXT struct sq_text path = SQ_TEXT_INIT;
-    size_t length = strlen(store);
-    sq_text_printf(&path, "%s%s%s/c", store, length && store[length - 1] == '/' ? "" : "/", array);
+    SQ_CLEANUP_FREE char *folder = sq_store_chunk_folder(store, array);
+    if (!folder)
+        return NULL;
+    sq_text_add(&path, folder);
     for (unsigned d = 0; d < rank; d++)
         sq_text_printf(&path, "/%" PRIu64, chunk[d]);
+    if (rank == 0 && store.zarr_format == 2)
+        sq_text_add(&path, "/0");
     return sq_text_release(&path);
 }
 
-int sq_store_write_chunk(const char *store, const char *array, unsigned rank, const uint64_t *chunk, const void *bytes, size_t size_bytes,
-                         struct squall_error *err)
+int sq_store_write_chunk(struct sq_store store, const char *array, unsigned rank, const uint64_t *chunk, const void *bytes,
+                         size_t size_bytes, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, array, rank, chunk);
     SQ_CLEANUP_FREE char *folder = path ? sq_path_folder(path) : NULL;
     if (!folder)
-        return sq_error_memory(err, strlen(store));
+        return sq_error_memory(err, strlen(store.folder));
     SQ_TRY(sq_folder_make_durable(folder, err));
     return sq_atomic_write(path, bytes, size_bytes, SQ_DURABILITY_FULL, err);
 }
 
+int sq_store_remove_chunks(struct sq_store store, const char *array, struct squall_error *err)
+{
+    SQ_CLEANUP_FREE char *folder = sq_store_chunk_folder(store, array);
+    char **names;
+    size_t count;
+    if (!folder)
+        return sq_error_memory(err, strlen(array));
+    SQ_TRY(sq_folder_list_if_there(folder, &names, &count, err));
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        SQ_CLEANUP_FREE char *path = sq_path_join(folder, names[i]);
+        if (sq_store_is_document(names[i]))
+            continue;
+        status = path ? sq_tree_remove(path, err) : sq_error_memory(err, strlen(folder));
+    }
+    sq_names_free(names, count);
+    return status;
+}
+
 /* What writing a small array needs, chunk by chunk. */
 struct array_writer {
-    const char *store;
+    struct sq_store store;
     const struct sq_store_array *array;
     size_t element_bytes; /* in memory */
     size_t chunk_elements;
@@ -234,7 +399,7 @@ static void array_writer_done(struct array_writer *w)
     sq_free(w->encoded);
 }
 
-static int array_writer_init(struct array_writer *w, const char *store, const struct sq_store_array *a, struct squall_error *err)
+static int array_writer_init(struct array_writer *w, struct sq_store store, const struct sq_store_array *a, struct squall_error *err)
 {
     SQ_TRY(check_array(a, err));
     *w = (struct array_writer){.store = store, .array = a, .chunk_elements = 1, .element_bytes = squall_type_size(a->type)};
@@ -306,7 +471,7 @@ static int write_array_chunk(struct array_writer *w, const uint64_t *chunk, cons
     SQ_CLEANUP_FREE char *path = sq_store_chunk_path(w->store, w->array->name, w->array->rank, chunk);
     SQ_CLEANUP_FREE char *folder = path ? sq_path_folder(path) : NULL;
     if (!folder)
-        return sq_error_memory(err, strlen(w->store));
+        return sq_error_memory(err, strlen(w->store.folder));
     if (!file_holds(path, w->encoded, encoded_bytes)) {
         SQ_TRY(sq_folder_make_durable(folder, err));
         SQ_TRY(sq_atomic_write(path, w->encoded, encoded_bytes, SQ_DURABILITY_DATA, err));
@@ -325,7 +490,7 @@ static bool next_index(unsigned rank, const uint64_t *counts, uint64_t *index)
     return false;
 }
 
-int sq_store_write_array(const char *store, const struct sq_store_array *a, const void *values, struct squall_error *err)
+int sq_store_write_array(struct sq_store store, const struct sq_store_array *a, const void *values, struct squall_error *err)
 {
     struct array_writer w;
     uint64_t chunk_counts[SQUALL_RANK_MAX], chunk[SQUALL_RANK_MAX] = {0};

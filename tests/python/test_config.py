@@ -81,6 +81,7 @@ def test_every_option_is_listed_and_may_be_set(squall, tmp_path):
         "stack": '"variable"',
         "y-order": '"ascending"',
         "schema": '"grow"',
+        "zarr-format": "2",
         "lock-timeout": "5",
         "threads": "2",
         "memory": '"1G"',

@@ -81,6 +81,7 @@ FROM_GRIB = [
     ({"rename": {"t2m": "temperature", "r2": "humidity"}}, ["--rename", "t2m=temperature", "--rename", "r2=humidity"]),
     ({"coarsen": {"y": 2, "x": 4}}, ["--coarsen", "y=2,x=4"]),
     ({"y_order": "ascending"}, ["--y-order", "ascending"]),
+    ({"zarr_format": 2}, ["--zarr-format", "2"]),
     ({"every": datetime.timedelta(hours=3)}, ["--every", "3h"]),
     ({"every": np.timedelta64(90, "m")}, ["--every", "90min"]),
     ({"stack": "variable", "stack_name": "all"}, ["--stack", "variable", "--stack-name", "all"]),

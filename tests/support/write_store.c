@@ -110,7 +110,7 @@ static int write_values(const char *store, const struct sq_store_array *a, struc
     for (unsigned d = 0; d < a->rank; d++)
         count *= a->shape[d];
     void *values = values_of(a->type, count);
-    int status = sq_store_write_array(store, a, values, err);
+    int status = sq_store_write_array((struct sq_store){store, 3}, a, values, err);
     free_values(a->type, count, values);
     return status;
 }
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < count && !status; i++)
         status = write_values(argv[1], &arrays[i], &err);
     if (!status)
-        status = sq_store_publish_metadata(argv[1], NULL, arrays, count, &err);
+        status = sq_store_publish_metadata((struct sq_store){argv[1], 3}, NULL, arrays, count, &err);
     for (size_t i = 0; i < count; i++)
         sq_codec_chain_free((struct sq_codec_chain *)(uintptr_t)arrays[i].codecs);
     if (status)

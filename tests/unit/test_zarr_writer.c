@@ -42,6 +42,11 @@ static void sample_done(struct sample *s)
     sq_json_free(s->attributes);
 }
 
+static struct sq_store in(const char *folder)
+{
+    return (struct sq_store){folder, 3};
+}
+
 static void documents_say_what_zarr_v3_wants(void **state)
 {
     (void)state;
@@ -52,7 +57,7 @@ static void documents_say_what_zarr_v3_wants(void **state)
     struct sq_store_array arrays[] = {t.array, text.array};
     SQ_CLEANUP_JSON struct sq_json *attributes = sq_json_new_object();
     assert_int_equal(sq_json_set_string(attributes, "Conventions", "CF-1.11"), 0);
-    assert_int_equal(sq_store_publish_metadata(store, attributes, arrays, 2, NULL), 0);
+    assert_int_equal(sq_store_publish_metadata(in(store), attributes, arrays, 2, NULL), 0);
 
     SQ_CLEANUP_JSON struct sq_json *expected = NULL;
     const char *expected_text = "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[5,7],\"data_type\":\"float32\","
@@ -91,13 +96,13 @@ static void equal_documents_are_left_alone(void **state)
     sample_init(&a, "a", SQUALL_FLOAT32, 5, 7, 2, 3);
     sample_init(&b, "b", SQUALL_INT64, 5, 7, 2, 3);
     struct sq_store_array arrays[] = {a.array, b.array};
-    assert_int_equal(sq_store_publish_metadata(store, NULL, arrays, 2, NULL), 0);
+    assert_int_equal(sq_store_publish_metadata(in(store), NULL, arrays, 2, NULL), 0);
     uint64_t root = inode_of(store, "zarr.json"), of_a = inode_of(store, "a/zarr.json"), of_b = inode_of(store, "b/zarr.json");
-    assert_int_equal(sq_store_publish_metadata(store, NULL, arrays, 2, NULL), 0);
+    assert_int_equal(sq_store_publish_metadata(in(store), NULL, arrays, 2, NULL), 0);
     assert_int_equal(inode_of(store, "zarr.json"), root);
     assert_int_equal(inode_of(store, "a/zarr.json"), of_a);
     b.shape[0] = 6;
-    assert_int_equal(sq_store_publish_metadata(store, NULL, arrays, 2, NULL), 0);
+    assert_int_equal(sq_store_publish_metadata(in(store), NULL, arrays, 2, NULL), 0);
     assert_int_equal(inode_of(store, "a/zarr.json"), of_a);
     assert_true(inode_of(store, "b/zarr.json") != of_b);
     assert_true(inode_of(store, "zarr.json") != root);
@@ -115,12 +120,12 @@ static void names_that_no_store_can_have_are_refused(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct squall_error err = SQUALL_ERROR_INIT;
         t.array.name = names[i];
-        assert_int_equal(sq_store_publish_metadata(store, NULL, &t.array, 1, &err), SQUALL_EINVAL);
+        assert_int_equal(sq_store_publish_metadata(in(store), NULL, &t.array, 1, &err), SQUALL_EINVAL);
         assert_non_null(strstr(err.message, "cannot be the name"));
     }
     t.array.name = "t";
     struct sq_store_array twice[] = {t.array, t.array};
-    assert_int_equal(sq_store_publish_metadata(store, NULL, twice, 2, NULL), SQUALL_EINVAL);
+    assert_int_equal(sq_store_publish_metadata(in(store), NULL, twice, 2, NULL), SQUALL_EINVAL);
     bool exists = true;
     assert_int_equal(sq_file_exists(store, &exists, NULL), 0);
     assert_false(exists);
@@ -131,28 +136,32 @@ static void what_makes_no_array_is_refused(void **state)
 {
     (void)state;
     struct sample t;
-    struct sq_json *json = NULL;
+    struct sq_node node = {0};
     SQ_CLEANUP_JSON struct sq_json *fill = sq_json_new_string("warm");
     sample_init(&t, "t", SQUALL_FLOAT32, 5, 7, 2, 3);
     t.array.fill_value = fill;
-    assert_int_equal(sq_store_array_json(&t.array, &json, NULL), SQUALL_EINVAL);
+    assert_int_equal(sq_store_array_node(&t.array, 3, &node, NULL), SQUALL_EINVAL);
     t.array.fill_value = NULL;
     t.chunks[1] = 0;
-    assert_int_equal(sq_store_array_json(&t.array, &json, NULL), SQUALL_EINVAL);
+    assert_int_equal(sq_store_array_node(&t.array, 3, &node, NULL), SQUALL_EINVAL);
     t.chunks[1] = 1;
     t.array.rank = SQUALL_RANK_MAX + 1;
-    assert_int_equal(sq_store_array_json(&t.array, &json, NULL), SQUALL_EINVAL);
-    assert_null(json);
+    assert_int_equal(sq_store_array_node(&t.array, 3, &node, NULL), SQUALL_EINVAL);
+    assert_int_equal(node.version, 0);
     sample_done(&t);
 }
 
 static void chunk_paths_have_an_index_a_folder(void **state)
 {
     (void)state;
-    SQ_CLEANUP_FREE char *deep = sq_store_chunk_path("a/s.zarr", "t", 3, (uint64_t[]){0, 12, UINT64_MAX});
-    SQ_CLEANUP_FREE char *scalar = sq_store_chunk_path("s.zarr/", "t", 0, NULL);
+    SQ_CLEANUP_FREE char *deep = sq_store_chunk_path(in("a/s.zarr"), "t", 3, (uint64_t[]){0, 12, UINT64_MAX});
+    SQ_CLEANUP_FREE char *scalar = sq_store_chunk_path(in("s.zarr/"), "t", 0, NULL);
     assert_string_equal(deep, "a/s.zarr/t/c/0/12/18446744073709551615");
     assert_string_equal(scalar, "s.zarr/t/c");
+    SQ_CLEANUP_FREE char *deep2 = sq_store_chunk_path((struct sq_store){"a/s.zarr", 2}, "t", 2, (uint64_t[]){0, 12});
+    SQ_CLEANUP_FREE char *scalar2 = sq_store_chunk_path((struct sq_store){"s.zarr", 2}, "t", 0, NULL);
+    assert_string_equal(deep2, "a/s.zarr/t/0/12");
+    assert_string_equal(scalar2, "s.zarr/t/0");
 }
 
 static void a_chunk_is_replaced_whole(void **state)
@@ -161,11 +170,11 @@ static void a_chunk_is_replaced_whole(void **state)
     SQ_CLEANUP_FREE char *store = in_test_folder("chunk.zarr");
     struct sample t;
     sample_init(&t, "t", SQUALL_FLOAT32, 5, 7, 2, 3);
-    assert_int_equal(sq_store_publish_metadata(store, NULL, &t.array, 1, NULL), 0);
+    assert_int_equal(sq_store_publish_metadata(in(store), NULL, &t.array, 1, NULL), 0);
     const uint64_t chunk[] = {1, 2};
-    assert_int_equal(sq_store_write_chunk(store, "t", 2, chunk, "longer than", 11, NULL), 0);
-    assert_int_equal(sq_store_write_chunk(store, "t", 2, chunk, "this", 4, NULL), 0);
-    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(store, "t", 2, chunk);
+    assert_int_equal(sq_store_write_chunk(in(store), "t", 2, chunk, "longer than", 11, NULL), 0);
+    assert_int_equal(sq_store_write_chunk(in(store), "t", 2, chunk, "this", 4, NULL), 0);
+    SQ_CLEANUP_FREE char *path = sq_store_chunk_path(in(store), "t", 2, chunk);
     SQ_CLEANUP_FREE char *text = NULL;
     size_t size;
     assert_int_equal(sq_file_read_all(path, 100, &text, &size, NULL), 0);
@@ -199,8 +208,8 @@ static void arrays_are_written_with_padded_edges(void **state)
     int16_t values[35], back[35];
     for (int i = 0; i < 35; i++)
         values[i] = (int16_t)(1000 - i);
-    assert_int_equal(sq_store_publish_metadata(store, NULL, &n.array, 1, NULL), 0);
-    assert_int_equal(sq_store_write_array(store, &n.array, values, NULL), 0);
+    assert_int_equal(sq_store_publish_metadata(in(store), NULL, &n.array, 1, NULL), 0);
+    assert_int_equal(sq_store_write_array(in(store), &n.array, values, NULL), 0);
 
     struct squall_dataset *ds = NULL;
     squall_array *a = reopened(store, "n", &ds);
@@ -219,7 +228,7 @@ static void arrays_are_written_with_padded_edges(void **state)
 
     uint64_t untouched = inode_of(store, "n/c/0/0"), changed = inode_of(store, "n/c/2/2");
     values[34] = 7;
-    assert_int_equal(sq_store_write_array(store, &n.array, values, NULL), 0);
+    assert_int_equal(sq_store_write_array(in(store), &n.array, values, NULL), 0);
     assert_int_equal(inode_of(store, "n/c/0/0"), untouched);
     assert_true(inode_of(store, "n/c/2/2") != changed);
     sample_done(&n);
@@ -237,10 +246,10 @@ static void strings_and_scalars_are_written(void **state)
     scalar.array.rank = 0;
     double value = 2.5, back = 0;
     struct sq_store_array arrays[] = {text.array, scalar.array, empty.array};
-    assert_int_equal(sq_store_publish_metadata(store, NULL, arrays, 3, NULL), 0);
-    assert_int_equal(sq_store_write_array(store, &text.array, texts, NULL), 0);
-    assert_int_equal(sq_store_write_array(store, &scalar.array, &value, NULL), 0);
-    assert_int_equal(sq_store_write_array(store, &empty.array, NULL, NULL), 0);
+    assert_int_equal(sq_store_publish_metadata(in(store), NULL, arrays, 3, NULL), 0);
+    assert_int_equal(sq_store_write_array(in(store), &text.array, texts, NULL), 0);
+    assert_int_equal(sq_store_write_array(in(store), &scalar.array, &value, NULL), 0);
+    assert_int_equal(sq_store_write_array(in(store), &empty.array, NULL, NULL), 0);
 
     struct squall_dataset *ds = NULL;
     squall_array *a = reopened(store, "text", &ds), *b = squall_dataset_array_at(ds, 1);
@@ -271,9 +280,9 @@ static void every_failed_allocation_leaves_no_half_store(void **state)
         struct squall_error err = SQUALL_ERROR_INIT;
         assert_int_equal(sq_tree_remove(store, NULL), 0);
         sq_fail_allocation(at);
-        int status = sq_store_publish_metadata(store, NULL, &n.array, 1, &err);
+        int status = sq_store_publish_metadata(in(store), NULL, &n.array, 1, &err);
         if (!status)
-            status = sq_store_write_array(store, &n.array, values, &err);
+            status = sq_store_write_array(in(store), &n.array, values, &err);
         sq_fail_allocation(-1);
         if (!status)
             break;
@@ -300,7 +309,7 @@ static void an_unwritable_place_is_named(void **state)
     sample_init(&t, "t", SQUALL_FLOAT32, 5, 7, 2, 3);
     put_file("file", "in the way");
     SQ_CLEANUP_FREE char *store = in_test_folder("file/s.zarr");
-    assert_true(sq_store_publish_metadata(store, NULL, &t.array, 1, &err) < 0);
+    assert_true(sq_store_publish_metadata(in(store), NULL, &t.array, 1, &err) < 0);
     assert_non_null(strstr(err.message, "/file"));
     sample_done(&t);
 }

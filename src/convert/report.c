@@ -116,7 +116,10 @@ static void input_lines(const struct squall_convert_plan *plan, bool bad, const 
         const struct sq_input *input = &plan->inputs.items[i];
         if (input->is_bad != bad || input->said)
             continue;
-        sq_text_printf(out, "  %s: %s", sq_plan_file_path(plan, input->file), input->what);
+        sq_text_add(out, "  "); /* a name may hold the end of a line */
+        sq_text_add_visible(out, sq_plan_file_path(plan, input->file));
+        sq_text_add(out, ": ");
+        sq_text_add_visible(out, input->what);
         if (!bad) {
             sq_text_add(out, " (");
             sq_text_add_count(out, input->field_count, sq_report_noun(plan));

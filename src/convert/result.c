@@ -214,7 +214,9 @@ static int report_text(const struct sq_run *run, const struct partial *p, char *
             continue;
         sq_text_add(&out, "left: ");
         sq_report_unit_name(run->plan, run->plan->units[i].unit, &out);
-        sq_text_printf(&out, ": %s\n", run->failures[i]);
+        sq_text_add(&out, ": ");
+        sq_text_add_visible(&out, run->failures[i]);
+        sq_text_add(&out, "\n");
     }
     sq_report_input_lines(run->plan, &out);
     partial_lines(run, p, &out);

@@ -342,6 +342,15 @@ def test_no_name_or_text_of_a_store_reaches_the_terminal_raw(look, made, store):
     look("convert", made[1], store)
 
 
+def test_the_name_of_a_source_ends_no_line_of_the_report(look, made, tmp_path):
+    source = shutil.copytree(made[0], tmp_path / "in")
+    (source / "empty\nout.zarr: 99 units written").touch()
+    store = tmp_path / "out.zarr"
+    for done in (look("convert", source, store, "--dry-run"), look("convert", source, store, codes=(3,)), look("convert", source, store)):
+        assert "empty?out.zarr: 99 units written" in done.out + done.err
+        assert not [line for line in (done.out + done.err).splitlines() if line.startswith("out.zarr: 99")]
+
+
 def test_an_array_of_more_chunks_than_can_be_looked_at_is_told(look, store):
     def change(v):
         v["consolidated_metadata"]["metadata"]["latitude"].update(

@@ -1,4 +1,5 @@
-"""squall convert --zarr-format 2: the same values, flags and promises as in a store of version 3. The oracles are zarr-python and xarray."""
+"""squall convert --zarr-format 2: the same values, flags and promises as in a store of version 3.
+The oracles are zarr-python and xarray."""
 
 import json
 import shutil

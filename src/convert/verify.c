@@ -1,10 +1,7 @@
 /*
  * squall verify: every chunk that a record tells of, by length and checksum, in parallel; what has no record, the coordinates and the
- * metadata, is read. A path without records (a Zarr store of others, HDF5 and NetCDF files) is decoded instead, chunk by chunk: that finds
- * what does not decode, and what is not there.
+ * metadata, is read. A path without records (a Zarr store of others, HDF5 and NetCDF files) is decoded instead (verify_decode.c).
  */
-#include "array/dtype.h"
-#include "base/checked.h"
 #include "base/crc32c.h"
 #include "base/error_internal.h"
 #include "base/memory.h"
@@ -12,100 +9,20 @@
 #include "convert/layout.h"
 #include "convert/rekey.h"
 #include "convert/store_state.h"
-#include "convert/summary.h"
+#include "convert/verify_internal.h"
 #include "convert/verify_metadata.h"
 #include "convert/verify_note.h"
 #include "cube/array_damage.h"
 #include "engine/array.h"
-#include "engine/variable.h"
 #include "store/zarr_writer.h"
 #include "sys/file.h"
-#include "sys/mutex.h"
 #include "sys/pool.h"
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct finding {
-    size_t order; /* of the chunk that it is about */
-    char *line;
-};
-
-struct findings {
-    struct finding *items;
-    size_t count, capacity; /* those that are listed */
-    uint64_t total;
-};
-
-/* A store may claim more chunks than memory has room for lines, or a life has time. */
-enum { LISTED_LIMIT = 100000, CHUNK_COUNT_LIMIT = 1 << 26, PIECE_BYTES = 1 << 20 };
-
-struct verify {
-    const struct squall_context *ctx;
-    struct squall_convert_events events;
-    const char *store;
-    struct sq_mutex lock; /* around all below, and the events */
-    struct findings bad, absent, unchecked;
-    uint64_t chunks_done, chunk_count, bytes;
-    uint64_t noted;   /* units */
-    char *not_noted;  /* why not all damage is noted; NULL: it is */
-    bool is_deferred; /* what is found may be the work of a run: it is told when that is out of the question */
-    uint64_t *units;  /* of a further look: those in question, ascending; NULL: all */
-    size_t unit_count;
-    bool at_the_rest; /* behind the chunks that the records tell of: a few small ones, of which progress is not told */
-};
-
-static void findings_done(struct findings *findings)
-{
-    for (size_t i = 0; i < findings->count; i++)
-        sq_free(findings->items[i].line);
-    sq_free(findings->items);
-}
-
-static void verify_done(struct verify *v)
-{
-    findings_done(&v->bad);
-    findings_done(&v->absent);
-    findings_done(&v->unchecked);
-    sq_free(v->not_noted);
-    sq_free(v->units);
-    sq_mutex_done(&v->lock);
-}
-
-/* line is taken; NULL: out of memory. */
-static int add_finding(struct verify *v, struct findings *list, size_t order, char *line, struct squall_error *err)
-{
-    if (!line)
-        return sq_error_memory(err, sizeof *list->items);
-    sq_text_make_visible(line);
-    sq_mutex_lock(&v->lock);
-    bool listed = list->count < LISTED_LIMIT;
-    int status = listed ? SQ_GROW(list->items, list->capacity, list->count + 1, err) : 0;
-    list->total += !status;
-    if (!status && listed) {
-        list->items[list->count++] = (struct finding){order, line};
-        if (v->events.message && !v->is_deferred)
-            v->events.message(v->events.user, list == &v->absent ? SQUALL_CONVERT_NOTE : SQUALL_CONVERT_WARNING, line);
-    }
-    sq_mutex_unlock(&v->lock);
-    if (status || !listed)
-        sq_free(line);
-    return status;
-}
-
-static void chunk_done(struct verify *v, uint64_t bytes)
-{
-    sq_mutex_lock(&v->lock);
-    v->chunks_done++;
-    v->bytes += bytes;
-    if (v->events.progress && !v->at_the_rest)
-        v->events.progress(v->events.user, v->chunks_done, v->chunk_count, v->bytes, 0);
-    sq_mutex_unlock(&v->lock);
-}
-
-/* ---- by the records -------------------------------------------------------------------------------------------------------------- */
+enum { PIECE_BYTES = 1 << 20 };
 
 /* What a record says of one chunk. */
 struct expected {
@@ -116,7 +33,7 @@ struct expected {
 };
 
 struct recorded {
-    struct verify *v;
+    struct sq_verify *v;
     struct sq_layout layout; /* sq_layout_recorded */
     const struct sq_json *schema;
     struct expected *chunks;
@@ -152,7 +69,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_in_question(const struct verify *v, uint64_t unit)
+static bool is_in_question(const struct sq_verify *v, uint64_t unit)
 {
     return !v->units || (v->unit_count && bsearch(&unit, v->units, v->unit_count, sizeof *v->units, by_number));
 }
@@ -160,9 +77,9 @@ static bool is_in_question(const struct verify *v, uint64_t unit)
 static int list_unit(struct recorded *r, const struct sq_record_unit *unit, size_t which, struct squall_error *err)
 {
     if (!sq_layout_fits(r->layout.arrays, r->layout.array_count, r->layout.init_chunk, unit))
-        return add_finding(r->v, &r->v->bad, 0,
-                           sq_format("%s: the record of unit %llu does not fit the layout", r->v->store, (unsigned long long)unit->unit),
-                           err);
+        return sq_verify_add(r->v, &r->v->bad, 0,
+                             sq_format("%s: the record of unit %llu does not fit the layout", r->v->store, (unsigned long long)unit->unit),
+                             err);
     for (size_t i = 0; i < unit->array_count && is_in_question(r->v, unit->unit); i++) {
         const struct sq_record_array *stored = &unit->arrays[i];
         const struct sq_layout_array *a = array_named(r, stored->name);
@@ -219,7 +136,7 @@ static int compare(struct recorded *r, const struct expected *e, const char *pat
 /* line: the finding. */
 static int note_damage(struct recorded *r, const struct expected *e, const char *line, struct squall_error *err)
 {
-    struct verify *v = r->v;
+    struct sq_verify *v = r->v;
     struct sq_damage *d = &r->damage[e->which];
     const size_t store = strlen(v->store);
     const bool within = !strncmp(line, v->store, store) && line[store] == '/';
@@ -251,11 +168,11 @@ static int check_chunk(void *user, size_t index, unsigned worker, struct squall_
     SQ_TRY(compare(r, e, path, worker, &line, &unread, err));
     int status = line && !unread ? note_damage(r, e, line, err) : 0;
     if (line && !status)
-        status = add_finding(r->v, &r->v->bad, index, line, err);
+        status = sq_verify_add(r->v, &r->v->bad, index, line, err);
     else
         sq_free(line);
     SQ_TRY(status);
-    chunk_done(r->v, e->record.size_bytes);
+    sq_verify_chunk_done(r->v, e->record.size_bytes);
     return 0;
 }
 
@@ -271,8 +188,8 @@ static struct sq_flag flag_by_record(const struct recorded *r, const struct sq_s
 }
 
 /* "STORE/field_count/c/3: field_count is 5 for run 2022-01-01T18:00, but its record says 12" */
-static int add_flag(struct verify *v, const struct sq_store_state *state, const char *array, uint64_t init, const char *is, const char *but,
-                    struct squall_error *err)
+static int add_flag(struct sq_verify *v, const struct sq_store_state *state, const char *array, uint64_t init, const char *is,
+                    const char *but, struct squall_error *err)
 {
     char time[SQ_TIME_TEXT_BYTES];
     const uint64_t number = init / state->flag_chunk;
@@ -280,7 +197,7 @@ static int add_flag(struct verify *v, const struct sq_store_state *state, const 
     if (!path)
         return sq_error_memory(err, strlen(v->store));
     sq_store_init_text(state, init, time);
-    return add_finding(
+    return sq_verify_add(
         v, &v->bad, SIZE_MAX,
         sq_format("%s: %s is %s for %s %s, but %s", path, array, is, state->of_arrays ? state->append_dim : "run", time, but), err);
 }
@@ -318,7 +235,7 @@ static int check_chunk_of_flags(struct recorded *r, const struct sq_store_state 
 /* A file that is not there is no damage: a run that was killed before its flags leaves none. */
 static int check_flags(struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
 {
-    struct verify *v = r->v;
+    struct sq_verify *v = r->v;
     SQ_CLEANUP_FREE char *folder = sq_store_chunk_folder((struct sq_store){v->store, state->zarr_format}, SQ_FLAG_EXISTS);
     char **names = NULL;
     size_t name_count = 0;
@@ -337,198 +254,6 @@ static int check_flags(struct recorded *r, const struct sq_store_state *state, s
     return status;
 }
 
-/* ---- by decoding ----------------------------------------------------------------------------------------------------------------- */
-
-struct decoding {
-    struct verify *v;
-    squall_array *array;
-    bool complete; /* it has every chunk: one that is not there is missing, and not left out as fill */
-    struct squall_array_info info;
-    struct sq_axis axes[SQUALL_RANK_MAX]; /* of the chunks that are decoded: with shards, the inner ones */
-    size_t first_order;
-    void **buffers; /* of each worker: one chunk */
-};
-
-static void decoding_done(struct decoding *d)
-{
-    for (unsigned i = 0; d->buffers && i < d->v->ctx->threads; i++)
-        sq_free(d->buffers[i]);
-    sq_free(d->buffers);
-}
-
-static char *chunk_name(const struct decoding *d, const uint64_t *chunk)
-{
-    SQ_CLEANUP_TEXT struct sq_text t = SQ_TEXT_INIT;
-    sq_text_printf(&t, "%s: %s: chunk ", d->v->store, d->info.name);
-    for (unsigned i = 0; i < d->info.rank; i++)
-        sq_text_printf(&t, "%s%llu", i ? "/" : "", (unsigned long long)chunk[i]);
-    return sq_text_release(&t);
-}
-
-/* What a failed reading says, without what the finding's name says already: which chunk, and the store before a path. */
-static const char *reason_of(const struct decoding *d, const char *name, const char *message)
-{
-    const char *numbers = strrchr(name, ' ') + 1;
-    const size_t store = strlen(d->v->store);
-    SQ_CLEANUP_FREE char *said = sq_format("array %s, chunk %s: ", d->info.name, numbers);
-    if (said && !strncmp(message, said, strlen(said)))
-        message += strlen(said);
-    if (strncmp(message, d->v->store, store) != 0)
-        return message;
-    return message[store] == '/' ? message + store + 1 : !strncmp(message + store, ": ", 2) ? message + store + 2 : message;
-}
-
-/* Decode it; what fails is a finding. */
-static int decode_chunk(struct decoding *d, const uint64_t *chunk, size_t order, void *buffer, struct squall_error *err)
-{
-    struct squall_selection box = {0};
-    struct squall_error failure = SQUALL_ERROR_INIT;
-    uint64_t elements = 1;
-    for (unsigned i = 0; i < d->info.rank; i++) {
-        box.start[i] = sq_axis_begin(&d->axes[i], chunk[i]);
-        uint64_t extent = sq_axis_extent(&d->axes[i], chunk[i]),
-                 left = box.start[i] < d->info.shape[i] ? d->info.shape[i] - box.start[i] : 0;
-        box.count[i] = left < extent ? left : extent;
-        box.step[i] = 1;
-        elements *= box.count[i];
-    }
-    int status = squall_array_read(d->array, &box, buffer, NULL, &failure); /* SQUALL_ENOMEM: it may be its file that is too large */
-    if (status == SQUALL_ECANCELLED) {
-        if (err)
-            *err = failure;
-        return status;
-    }
-    if (!status && elements > 0)
-        sq_variable_free_packed(d->info.type, elements, buffer);
-    if (!status)
-        return 0;
-    SQ_CLEANUP_FREE char *name = chunk_name(d, chunk);
-    char *line = name ? sq_format("%s: %s", name, reason_of(d, name, failure.message)) : NULL;
-    return add_finding(d->v, &d->v->bad, order, line, err);
-}
-
-/*
- * A chunk in a file of its own may be absent though its place is known; one that cannot be looked at is not absent, nor is one of an array that others make
- * up, which has no chunks of its own. stored: by the array's grid.
- */
-static int is_absent(const struct decoding *d, const uint64_t *stored, bool *ret, struct squall_error *err)
-{
-    struct sq_location where = {0};
-    enum sq_file_kind kind = SQ_FILE_REGULAR;
-    const struct sq_array_ops *ops = d->array->ops;
-    struct squall_error reason = SQUALL_ERROR_INIT;
-    if (!ops->locate)
-        return 0;
-    int status = ops->locate(d->array, stored, &where, &reason);
-    if (status == SQUALL_ENOMEM)
-        return sq_error(err, status, "%s", reason.message);
-    SQ_CLEANUP_FREE char *path = where.path; /* NULL of a chunk that cannot be located: reading it tells why */
-    *ret = where.state == SQ_CHUNK_MISSING || (path && !where.source && !sq_file_stat(path, &kind, NULL, NULL) && kind == SQ_FILE_NONE &&
-                                               !(ops->absent && ops->absent(d->array, stored, &where, NULL)));
-    return 0;
-}
-
-static int tell_absent(struct decoding *d, const uint64_t *stored, size_t order, struct squall_error *err)
-{
-    SQ_CLEANUP_FREE char *name = chunk_name(d, stored);
-    const char *what = d->complete ? "missing" : "absent, reads as fill";
-    return add_finding(d->v, d->complete ? &d->v->bad : &d->v->absent, order, name ? sq_format("%s: %s", name, what) : NULL, err);
-}
-
-static int decode_task(void *user, size_t index, unsigned worker, struct squall_error *err)
-{
-    struct decoding *d = user;
-    uint64_t chunk[SQUALL_RANK_MAX], stored[SQUALL_RANK_MAX];
-    size_t rest = index, order = d->first_order + index;
-    bool absent = false, first = true; /* of those that are stored with it */
-    if (sq_cancelled(d->v->ctx))
-        return sq_error(err, SQUALL_ECANCELLED, "stopped");
-    for (unsigned i = d->info.rank; i-- > 0;) {
-        const struct sq_axis *axis = &d->array->grid[i];
-        const uint64_t count = sq_axis_count(&d->axes[i]);
-        assert(count > 0); /* else there is no task */
-        chunk[i] = rest % count;
-        rest /= count;
-        stored[i] = d->array->shard ? sq_axis_chunk_of(axis, sq_axis_begin(&d->axes[i], chunk[i])) : chunk[i];
-        first = first && sq_axis_begin(axis, stored[i]) == sq_axis_begin(&d->axes[i], chunk[i]);
-    }
-    SQ_TRY(is_absent(d, stored, &absent, err));
-    if (!absent)
-        SQ_TRY(decode_chunk(d, chunk, order, d->buffers[worker], err));
-    else if (first)
-        SQ_TRY(tell_absent(d, stored, order, err));
-    chunk_done(d->v, 0);
-    return 0;
-}
-
-/* How many chunks the array has, and what one takes in memory. Returns why they are not looked at; NULL: they are. */
-static const char *measure(struct decoding *d, size_t *ret_chunks, size_t *ret_bytes)
-{
-    size_t chunks = 1, bytes = d->info.element_bytes;
-    bool counted = true, fits = true;
-    if (d->info.unsupported)
-        return d->info.unsupported;
-    for (unsigned i = 0; i < d->info.rank; i++) {
-        uint64_t shape = d->info.shape[i], length = d->info.chunks[i] < shape ? d->info.chunks[i] : shape;
-        d->axes[i] = d->array->shard ? (struct sq_axis){.length = shape, .chunk = d->info.chunks[i]} : d->array->grid[i];
-        counted = counted && sq_mul_size(chunks, sq_axis_count(&d->axes[i]), &chunks);
-        fits = fits && sq_mul_size(bytes, length, &bytes);
-    }
-    if (!counted || chunks > CHUNK_COUNT_LIMIT)
-        return "more chunks than verify looks at";
-    *ret_chunks = chunks;
-    *ret_bytes = bytes;
-    return fits && bytes <= d->v->ctx->memory_bytes / 2 ? NULL : "a chunk does not fit into the memory that may be used";
-}
-
-/* *ret_chunks: how many chunks the array has. */
-static int decode_array(struct verify *v, squall_array *a, bool complete, size_t first_order, size_t *ret_chunks, struct squall_error *err)
-{
-    __attribute__((cleanup(decoding_done))) struct decoding d = {
-        .v = v, .array = a, .complete = complete, .info = squall_array_info(a), .first_order = first_order};
-    size_t chunks = 0, bytes = 0;
-    const char *why_not = measure(&d, &chunks, &bytes);
-    *ret_chunks = chunks;
-    if (why_not)
-        return add_finding(v, complete && !d.info.unsupported ? &v->bad : &v->unchecked, first_order,
-                           sq_format("%s: %s: not checked: %s", v->store, d.info.name, why_not), err);
-    struct squall_error failure = SQUALL_ERROR_INIT;
-    int status = a->ops->prepare ? a->ops->prepare(a, &failure) : 0;
-    if (status == SQUALL_ENOMEM || status == SQUALL_ECANCELLED)
-        return sq_error(err, status, "%s", failure.message);
-    if (status)
-        return add_finding(v, &v->bad, first_order, sq_format("%s: %s: %s", v->store, d.info.name, failure.message), err);
-    unsigned threads = v->ctx->threads;
-    if (bytes && threads > v->ctx->memory_bytes / 2 / bytes)
-        threads = (unsigned)(v->ctx->memory_bytes / 2 / bytes);
-    d.buffers = sq_alloc_zero(v->ctx->threads, sizeof *d.buffers);
-    if (!d.buffers)
-        return sq_error_memory(err, v->ctx->threads * sizeof *d.buffers);
-    for (unsigned i = 0; i < threads && chunks; i++)
-        if (!(d.buffers[i] = sq_alloc(bytes, 1)))
-            return sq_error_memory(err, bytes);
-    v->chunk_count += chunks;
-    return sq_parallel(threads, chunks, decode_task, &d, err);
-}
-
-static int by_decoding(squall_context *ctx, struct verify *v, struct squall_error *err)
-{
-    squall_dataset *ds;
-    SQ_TRY(squall_dataset_open(ctx, v->store, &ds, err));
-    struct squall_dataset_info info = squall_dataset_info(ds);
-    size_t order = 0;
-    int status = 0;
-    for (size_t i = 0; i < info.problem_count && !status; i++)
-        status = add_finding(v, &v->bad, 0, sq_strdup(squall_dataset_problem(ds, i)), err);
-    for (size_t i = 0; i < info.array_count && !status; i++) {
-        size_t chunks = 0;
-        status = decode_array(v, squall_dataset_array_at(ds, i), false, order, &chunks, err);
-        order += chunks + 1;
-    }
-    squall_dataset_close(ds);
-    return status;
-}
-
 /* ---- what the records do not tell of --------------------------------------------------------------------------------------------- */
 
 static bool is_flag(const char *name)
@@ -541,16 +266,16 @@ static int add_failed(void *user, const char *name, const struct sq_json *v, str
 {
     struct recorded *r = user;
     const char *places = sq_json_string(sq_json_get(v, "places")), *why = sq_json_string(sq_json_get(v, "why"));
-    return add_finding(r->v, &r->v->bad, SIZE_MAX,
-                       sq_format("%s: %s%s%s could not be read from the sources: %s", r->v->store, name, places ? ", places " : "",
-                                 places ? places : "", why ? why : ""),
-                       err);
+    return sq_verify_add(r->v, &r->v->bad, SIZE_MAX,
+                         sq_format("%s: %s%s%s could not be read from the sources: %s", r->v->store, name, places ? ", places " : "",
+                                   places ? places : "", why ? why : ""),
+                         err);
 }
 
 /* The coordinates, which are written anew by every run, decode and are all there; the flags are check_flags' business. */
 static int check_coordinates(struct recorded *r, const squall_dataset *ds, struct squall_error *err)
 {
-    struct verify *v = r->v;
+    struct sq_verify *v = r->v;
     uint64_t recorded = v->chunk_count;
     size_t order = r->chunk_count, chunks;
     for (size_t i = 0; i < squall_dataset_info(ds).array_count; i++) {
@@ -559,7 +284,7 @@ static int check_coordinates(struct recorded *r, const squall_dataset *ds, struc
         const bool left = sq_schema_failed(r->schema, name) && !sq_schema_failed_places(r->schema, name); /* add_failed tells */
         if (array_named(r, name) || is_flag(name) || left)
             continue;
-        SQ_TRY(decode_array(v, a, true, order, &chunks, err));
+        SQ_TRY(sq_verify_decode_array(v, a, true, order, &chunks, err));
         order += chunks + 1;
     }
     v->chunk_count = recorded;
@@ -576,14 +301,14 @@ static bool has_chunks(const struct recorded *r, const struct sq_layout_array *a
 
 static int add_metadata(void *user, char *line, struct squall_error *err)
 {
-    struct verify *v = user;
-    return add_finding(v, &v->bad, SIZE_MAX, line, err);
+    struct sq_verify *v = user;
+    return sq_verify_add(v, &v->bad, SIZE_MAX, line, err);
 }
 
 /* Would a reader see this store, with all that the records tell of? */
 static int check_rest(squall_context *ctx, struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
 {
-    struct verify *v = r->v;
+    struct sq_verify *v = r->v;
     struct squall_error failure = SQUALL_ERROR_INIT;
     squall_dataset *ds;
     int status = squall_dataset_open(ctx, v->store, &ds, &failure);
@@ -593,13 +318,13 @@ static int check_rest(squall_context *ctx, struct recorded *r, const struct sq_s
         return status;
     }
     if (status)
-        return add_finding(v, &v->bad, SIZE_MAX, sq_strdup(failure.message), err); /* it names the file */
+        return sq_verify_add(v, &v->bad, SIZE_MAX, sq_strdup(failure.message), err); /* it names the file */
     for (size_t i = 0; i < r->layout.array_count && !status; i++) {
         squall_array *a;
         if (squall_dataset_array(ds, r->layout.arrays[i].name, &a, NULL) &&
             has_chunks(r, &r->layout.arrays[i])) /* else a run was to make it */
             status =
-                add_finding(v, &v->bad, SIZE_MAX, sq_format("%s: its metadata has no array %s", v->store, r->layout.arrays[i].name), err);
+                sq_verify_add(v, &v->bad, SIZE_MAX, sq_format("%s: its metadata has no array %s", v->store, r->layout.arrays[i].name), err);
     }
     if (!status)
         status = check_coordinates(r, ds, err);
@@ -618,10 +343,10 @@ static int tell_noted(struct recorded *r, const struct sq_store_state *state, st
         if (!unit->damage || r->damage[i].array)
             continue;
         sq_store_init_text(state, unit->unit * state->init_chunk, time);
-        SQ_TRY(add_finding(r->v, &r->v->bad, SIZE_MAX,
-                           sq_format("%s: noted as damaged from %s %s on, and not written since: %s", r->v->store,
-                                     state->of_arrays ? state->append_dim : "run", time, unit->damage),
-                           err));
+        SQ_TRY(sq_verify_add(r->v, &r->v->bad, SIZE_MAX,
+                             sq_format("%s: noted as damaged from %s %s on, and not written since: %s", r->v->store,
+                                       state->of_arrays ? state->append_dim : "run", time, unit->damage),
+                             err));
     }
     return 0;
 }
@@ -629,7 +354,7 @@ static int tell_noted(struct recorded *r, const struct sq_store_state *state, st
 /* What cannot be noted is told; it is no error. */
 static int note_all(struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
 {
-    struct verify *v = r->v;
+    struct sq_verify *v = r->v;
     struct squall_error failure = SQUALL_ERROR_INIT;
     uint64_t noted = 0;
     int status = sq_verify_note(v->store, state, r->damage, &noted, &failure);
@@ -648,7 +373,7 @@ static int note_all(struct recorded *r, const struct sq_store_state *state, stru
 /* For a further look: the units of which something was found. */
 static int keep_in_question(const struct recorded *r, const struct sq_store_state *state, struct squall_error *err)
 {
-    struct verify *v = r->v;
+    struct sq_verify *v = r->v;
     SQ_CLEANUP_FREE uint64_t *units = sq_alloc(v->bad.count + 1, sizeof *units);
     size_t count = 0;
     if (!units)
@@ -668,7 +393,7 @@ static int keep_in_question(const struct recorded *r, const struct sq_store_stat
     return 0;
 }
 
-static int by_records(squall_context *ctx, struct verify *v, const struct sq_store_state *state, struct squall_error *err)
+static int by_records(squall_context *ctx, struct sq_verify *v, const struct sq_store_state *state, struct squall_error *err)
 {
     __attribute__((cleanup(recorded_done))) struct recorded r = {.v = v, .schema = state->schema};
     SQ_TRY(sq_layout_recorded(state, &r.layout, err));
@@ -692,93 +417,7 @@ static int by_records(squall_context *ctx, struct verify *v, const struct sq_sto
         return check_rest(ctx, &r, state, err);
     if (state->records.unit_count == 0) /* a run was stopped before readers could see anything */
         return 0;
-    return add_finding(v, &v->bad, SIZE_MAX, sq_format("%s/%s: missing", v->store, sq_store_root_document(state->zarr_format)), err);
-}
-
-/* ---- report ---------------------------------------------------------------------------------------------------------------------- */
-
-static int by_order(const void *a, const void *b)
-{
-    const struct finding *x = a, *y = b;
-    return (x->order > y->order) - (x->order < y->order);
-}
-
-static struct sq_json *lines_json(const struct findings *findings)
-{
-    struct sq_json *v = sq_json_new_array();
-    for (size_t i = 0; v && i < findings->count; i++) {
-        if (sq_json_append(v, sq_json_new_string(findings->items[i].line))) {
-            sq_json_free(v);
-            return NULL;
-        }
-    }
-    return v;
-}
-
-static void add_lines(const struct findings *findings, struct sq_text *out)
-{
-    for (size_t i = 0; i < findings->count; i++)
-        sq_text_printf(out, "%s\n", findings->items[i].line);
-    if (findings->total > findings->count)
-        sq_text_printf(out, "and %llu more\n", (unsigned long long)(findings->total - findings->count));
-}
-
-static void sort(struct findings *findings)
-{
-    if (findings->count)
-        qsort(findings->items, findings->count, sizeof *findings->items, by_order);
-}
-
-static int write_report(struct verify *v, bool recorded, char **ret_text, char **ret_json, struct squall_error *err)
-{
-    SQ_CLEANUP_TEXT struct sq_text text = SQ_TEXT_INIT;
-    SQ_CLEANUP_JSON struct sq_json *json = sq_json_new_object();
-    char size[SQ_SIZE_TEXT_BYTES];
-    sort(&v->bad);
-    sort(&v->absent);
-    sort(&v->unchecked);
-    if (!json || sq_json_set_string(json, "store", v->store) || sq_json_set_string(json, "by", recorded ? "records" : "decoding") ||
-        sq_json_set(json, "chunks", sq_json_new_uint(v->chunk_count)) || sq_json_set(json, "bytes", sq_json_new_uint(v->bytes)) ||
-        sq_json_set(json, "bad", lines_json(&v->bad)) || sq_json_set(json, "absent", lines_json(&v->absent)) ||
-        sq_json_set(json, "unchecked", lines_json(&v->unchecked)) || sq_json_set(json, "noted", sq_json_new_uint(v->noted)) ||
-        sq_json_set(json, "not_noted", v->not_noted ? sq_json_new_string(v->not_noted) : sq_json_new_null()))
-        return sq_error_memory(err, sizeof(void *));
-    add_lines(&v->bad, &text);
-    add_lines(&v->absent, &text);
-    add_lines(&v->unchecked, &text);
-    sq_size_text(v->bytes, size);
-    sq_text_printf(&text, "%s: ", v->store);
-    sq_text_add_count(&text, v->chunk_count, "chunk");
-    sq_text_add(&text, recorded ? " compared with their records, " : " decoded");
-    sq_text_printf(&text, "%s: %llu bad, %llu absent", recorded ? size : "", (unsigned long long)v->bad.total,
-                   (unsigned long long)v->absent.total);
-    if (v->unchecked.total) {
-        sq_text_add(&text, "; ");
-        sq_text_add_count(&text, v->unchecked.total, "array");
-        sq_text_add(&text, " not checked");
-    }
-    sq_text_add(&text, "\n");
-    if (v->noted) {
-        sq_text_add_count(&text, v->noted, "unit");
-        sq_text_add(&text, " noted as damaged: chunk_exists is false there until a conversion has written them anew\n");
-    }
-    if (v->not_noted) {
-        sq_text_add(&text, "the damage is not noted in the store, which stays as it is: ");
-        sq_text_add_visible(&text, v->not_noted);
-        sq_text_add(&text, "\n");
-    }
-    if (recorded && v->bad.total)
-        sq_text_printf(&text, "to mend it: %sgive the command that squall status tells, where the sources are\n",
-                       v->noted ? "" : "remove the files of the store that are named, ");
-    char *copy = sq_text_for_caller(&text);
-    if (!copy)
-        return sq_error_memory(err, text.length);
-    int status = sq_json_for_caller(json, ret_json, err);
-    if (status)
-        free(copy);
-    else
-        *ret_text = copy;
-    return status;
+    return sq_verify_add(v, &v->bad, SIZE_MAX, sq_format("%s/%s: missing", v->store, sq_store_root_document(state->zarr_format)), err);
 }
 
 /* Has squall made this store? An unreadable layout.json is an error; none is none. */
@@ -804,26 +443,11 @@ static int has_changed(const char *store, const struct sq_store_state *then, str
     return 0;
 }
 
-static void forget_findings(struct verify *v)
-{
-    findings_done(&v->bad);
-    findings_done(&v->unchecked);
-    v->bad = v->unchecked = (struct findings){0};
-}
-
-static void tell_findings(const struct verify *v)
-{
-    for (size_t i = 0; i < v->bad.count && v->events.message; i++)
-        v->events.message(v->events.user, SQUALL_CONVERT_WARNING, v->bad.items[i].line);
-    for (size_t i = 0; i < v->unchecked.count && v->events.message; i++)
-        v->events.message(v->events.user, SQUALL_CONVERT_WARNING, v->unchecked.items[i].line);
-}
-
 /*
  * What is not as the records had it when they were read may be what a run has written since. So where something was found, and the records are other ones by
  * now, the units in question are compared with those, and the rest is looked at again.
  */
-static int by_newest_records(squall_context *ctx, struct verify *v, struct sq_store_state *state, struct squall_error *err)
+static int by_newest_records(squall_context *ctx, struct sq_verify *v, struct sq_store_state *state, struct squall_error *err)
 {
     enum { LOOKS = 5 };
     v->is_deferred = true;
@@ -837,19 +461,19 @@ static int by_newest_records(squall_context *ctx, struct verify *v, struct sq_st
         *state = now;
         if (!changed || !now.exists)
             break;
-        forget_findings(v);
+        sq_verify_forget(v);
         SQ_TRY(by_records(ctx, v, state, err));
     }
     v->chunk_count = chunks;
     v->bytes = bytes;
-    tell_findings(v);
+    sq_verify_tell(v);
     return 0;
 }
 
 int squall_verify_report(squall_context *ctx, const char *store, const struct squall_convert_events *events,
                          struct squall_verify_result *ret, struct squall_error *err)
 {
-    __attribute__((cleanup(verify_done))) struct verify v = {.ctx = ctx, .store = store};
+    __attribute__((cleanup(sq_verify_done))) struct sq_verify v = {.ctx = ctx, .store = store};
     struct sq_store_state state = {0};
     char *text = NULL, *json = NULL;
     sq_mutex_init(&v.lock);
@@ -858,10 +482,10 @@ int squall_verify_report(squall_context *ctx, const char *store, const struct sq
     SQ_TRY(sq_rekey_look(store, err));
     SQ_TRY(read_state(store, &state, err));
     bool recorded = state.exists;
-    int status = recorded ? by_newest_records(ctx, &v, &state, err) : by_decoding(ctx, &v, err);
+    int status = recorded ? by_newest_records(ctx, &v, &state, err) : sq_verify_by_decoding(ctx, &v, err);
     sq_store_state_done(&state);
     SQ_TRY(status);
-    SQ_TRY(write_report(&v, recorded, &text, &json, err));
+    SQ_TRY(sq_verify_write_report(&v, recorded, &text, &json, err));
     *ret = (struct squall_verify_result){v.bad.total, v.absent.total, v.unchecked.total, text, json};
     return 0;
 }

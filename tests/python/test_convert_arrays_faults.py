@@ -38,3 +38,42 @@ def test_killed_at_every_call(sweep, stride):
 @at_faults
 def test_failed_at_every_call(sweep, stride, fault, words):
     sweep.fail_every_call(stride, fault, words)
+
+
+sparsely = pytest.mark.parametrize("stride", [89, pytest.param(3, marks=pytest.mark.long)])
+
+
+@sparsely
+@pytest.mark.parametrize(
+    "fault, words", [("EMFILE", "Too many open files"), ("ENFILE", "Too many open files"), ("ENOMEM", "Cannot allocate memory")]
+)
+def test_out_of_descriptors_or_memory_at_every_call(sweep, stride, fault, words):
+    sweep.fail_every_call(stride, fault, words)
+
+
+@pytest.fixture(params=["netcdf4", "netcdf3", "zarr"])
+def reading(request, squall, support, tmp_path):
+    """Of each format a new store: what is read differs."""
+    if not (support / "fail_io.so").exists():
+        pytest.skip("tests/support/fail_io.so is not built")
+    source, store = tmp_path / "in", tmp_path / "s" / "out.zarr"
+    store.parent.mkdir()
+    paths = small.make(source, 2, format="NETCDF3_CLASSIC" if request.param == "netcdf3" else "NETCDF4")
+    if request.param != "zarr":
+        return Sweep(support, None, source / "*.nc", store, OPTIONS)
+    for path in paths:
+        squall("convert", path, path.with_suffix(".zarr"), "--chunks", "time=2,lat=3")
+    return Sweep(support, None, source / "*.zarr", store, OPTIONS)
+
+
+@sparsely
+@pytest.mark.parametrize("action", ["EINTR", "short"])
+@pytest.mark.parametrize("environment", [{}, {"SQUALL_FAULT_READS": "1"}], ids=["writes", "reads"])
+def test_interrupted_and_short_calls_go_on(reading, stride, action, environment):
+    reading.is_not_disturbed(stride, action, **environment)
+
+
+@sparsely
+@pytest.mark.parametrize("fault", ["EIO", "EMFILE", "ENOMEM", "EACCES"])
+def test_reading_fails_at_every_call(reading, stride, fault):
+    reading.fail_every_read(stride, fault)

@@ -24,7 +24,9 @@ static int finish(struct sq_run *run, struct squall_error *err)
     const struct squall_convert_plan *plan = run->plan;
     struct sq_records now;
     SQ_TRY(sq_records_load(plan->state.records_folder, &now, err));
-    int status = sq_plan_count_left(plan, &now, &run->others_left, err);
+    int status = sq_layout_renumber(&plan->layout, &now, err);
+    if (!status)
+        status = sq_plan_count_left(plan, &now, &run->others_left, err);
     if (!status && run->others_left == 0)
         status = sq_plan_finish(plan, &now, err);
     sq_records_done(&now);

@@ -227,17 +227,18 @@ def test_a_lost_chunk_of_before_is_no_fill(squall, source, tmp_path):
 
 
 @pytest.mark.parametrize("order", [("1/2", "2/2"), ("2/2", "1/2")])
-def test_parts_grow_and_earlier_runs_join(squall, source, tmp_path, order):
+@pytest.mark.parametrize("more", ["all", "step"])
+def test_parts_grow_and_earlier_runs_join(squall, source, tmp_path, order, more):
     parts, earlier = tmp_path / "parts.zarr", tmp_path / "earlier.zarr"
     for store in (parts, earlier):
         squall("convert", source, store, *EVERY)
     for n in (2, 3):
-        write(source, n, **MORE["all"])
-    for part in order:
-        squall("convert", source, parts, *GROW, "--part", part)
+        write(source, n, **MORE[more])
+    left = [json.loads(squall("convert", source, parts, *GROW, "--part", part, "--json").out)["units"] for part in order]
+    assert [units["left_by_other_parts"] for units in left] == [1, 0]  # by records that are older than what has grown, too
     squall("convert", source, tmp_path / "whole.zarr", *EVERY)
     same(values(parts), values(tmp_path / "whole.zarr"))
-    write(source, -1, **MORE["all"])
+    write(source, -1, **MORE[more])
     squall("convert", source, earlier, *GROW, "--prepend")
     squall("convert", source, tmp_path / "all.zarr", *EVERY)
     same(values(earlier), values(tmp_path / "all.zarr"))

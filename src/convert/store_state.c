@@ -172,7 +172,11 @@ static int read_folder(const char *store, struct sq_store_state *state, struct s
     SQ_TRY(sq_file_stat(layout, &kind, NULL, err));
     if (kind != SQ_FILE_REGULAR) {
         SQ_TRY(holds_nothing_else(store, &nothing_else, err));
-        return nothing_else ? 0 : refuse_folder(store, err);
+        if (nothing_else)
+            return 0;
+        SQ_TRY(sq_file_stat(layout, &kind, NULL, err)); /* another run may have begun between the two looks */
+        if (kind != SQ_FILE_REGULAR)
+            return refuse_folder(store, err);
     }
     SQ_TRY(
         sq_records_load(state->records_folder, &state->records, err)); /* first: the layout grows before there are records of more units */

@@ -106,29 +106,6 @@ static int find_coordinates(struct finishing *f, struct squall_error *err)
     return 0;
 }
 
-/* As a run does that begins: the line that it writes needs a journal. */
-static int go_on_with_staged(struct finishing *f, struct squall_error *err)
-{
-    const struct sq_store_state *state = &f->state;
-    const struct sq_record_source source = {state->records.last_epoch + 1, 0};
-    struct sq_staging staging = {{f->store, state->zarr_format}, state->records_folder, &f->layout, NULL};
-    int status = 0;
-    for (size_t i = 0; i < state->records.unit_count && !status; i++) {
-        struct sq_record_unit *record = &state->records.units[i];
-        char *why = NULL; /* it is left without a record, and counted below */
-        if (!record->is_staged)
-            continue;
-        if (!staging.journal)
-            status = sq_journal_new(state->records_folder, source, state->records.command ? state->records.command : "squall convert",
-                                    &staging.journal, err);
-        if (!status)
-            status = sq_staged_go_on(&staging, record, &why, err);
-        sq_free(why);
-    }
-    sq_journal_close(staging.journal);
-    return status;
-}
-
 /* The records as they are now. A unit that was left is told of by whoever left it. */
 static void count(struct finishing *f)
 {
@@ -147,12 +124,14 @@ static int finish_store(struct finishing *f, struct squall_error *err)
     if (!f->state.exists)
         return sq_error(err, SQUALL_EINVAL, "%s: nothing of it has been written yet; start the parts, or convert without --part", f->store);
     if (sq_ranges_beyond(&f->state.records.planned, (f->state.init_count - 1) / f->state.init_chunk + 1))
-        return sq_error(err, SQUALL_ECORRUPT, "%s: more units are planned than the store has; the records are damaged", f->store);
+        return sq_error(err, SQUALL_ECORRUPT, "%s: more units are planned than the store has; " SQ_RECORDS_DAMAGED, f->store);
     SQ_TRY(sq_layout_recorded(&f->state, &f->layout, err));
     SQ_TRY(find_coordinates(f, err));
-    SQ_TRY(go_on_with_staged(f, err));
+    const char *command = f->state.records.command;
+    const struct sq_staging staging = {{f->store, f->state.zarr_format}, f->state.records_folder, &f->layout, NULL};
+    SQ_TRY(sq_staged_go_on_all(&staging, command ? command : "squall convert", &f->state.records, err));
     const struct sq_sweeping scope = {
-        .store = {f->store, f->state.zarr_format},
+        .store = staging.store,
         .records_folder = f->state.records_folder,
         .layout = &f->layout,
         .records = &f->state.records,

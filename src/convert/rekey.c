@@ -119,37 +119,14 @@ static int link_members(const struct squall_convert_plan *plan, const char *stor
 /* ---- records --------------------------------------------------------------------------------------------------------------------- */
 
 /* Units that a killed run was about to replace take their places where they still are. */
-static int end_staged(const struct squall_convert_plan *plan, struct sq_store_state *state, struct squall_error *err)
-{
-    struct sq_records *records = &state->records;
-    struct sq_journal *journal = NULL;
-    int status = 0;
-    for (size_t i = 0; i < records->unit_count && !status; i++) {
-        struct sq_record_unit *record = &records->units[i];
-        char *told = NULL;
-        if (!record->is_staged)
-            continue;
-        if (!journal)
-            status = sq_journal_new(state->records_folder, (struct sq_record_source){.epoch = ++records->last_epoch},
-                                    plan->settings.command, &journal, err);
-        const struct sq_staging staging = {sq_plan_store(plan), state->records_folder, &plan->layout, journal};
-        if (!status)
-            status = sq_staged_go_on(&staging, record, &told, err);
-        SQ_CLEANUP_FREE char *why = told;
-        if (!status && why && !(record->damage = sq_arena_strdup(records->arena, why)))
-            status = sq_error_memory(err, strlen(why));
-    }
-    sq_journal_close(journal);
-    return status;
-}
-
 static int write_records(const struct squall_convert_plan *plan, const char *folder, struct squall_error *err)
 {
     struct sq_store_state state;
     SQ_TRY(sq_store_state_read(plan->target, &state, err));
+    const struct sq_staging staging = {sq_plan_store(plan), state.records_folder, &plan->layout, NULL};
     int status = sq_layout_renumber(&plan->layout, &state.records, err);
     if (!status)
-        status = end_staged(plan, &state, err);
+        status = sq_staged_go_on_all(&staging, plan->settings.command, &state.records, err);
     sq_store_state_move(&state, &plan->unit_move);
     if (!status)
         status = sq_journals_copy(folder, &state.records, err);

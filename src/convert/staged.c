@@ -156,6 +156,31 @@ int sq_staged_go_on(const struct sq_staging *s, struct sq_record_unit *record, c
     return sq_journal_add_invalid(s->journal, record->unit, *ret_why, err);
 }
 
+static int go_on_with(const struct sq_staging *s, struct sq_records *records, struct sq_record_unit *record, struct squall_error *err)
+{
+    char *told = NULL;
+    SQ_TRY(sq_staged_go_on(s, record, &told, err));
+    SQ_CLEANUP_FREE char *why = told;
+    return !why || (record->damage = sq_arena_strdup(records->arena, why)) ? 0 : sq_error_memory(err, strlen(why));
+}
+
+int sq_staged_go_on_all(const struct sq_staging *s, const char *command, struct sq_records *records, struct squall_error *err)
+{
+    struct sq_staging own = *s;
+    int status = 0;
+    for (size_t i = 0; i < records->unit_count && !status; i++) {
+        if (!records->units[i].is_staged)
+            continue;
+        if (!own.journal)
+            status =
+                sq_journal_new(s->records_folder, (struct sq_record_source){.epoch = ++records->last_epoch}, command, &own.journal, err);
+        if (!status)
+            status = go_on_with(&own, records, &records->units[i], err);
+    }
+    sq_journal_close(own.journal);
+    return status;
+}
+
 int sq_staged_sweep(const char *records_folder, struct sq_part part, const struct sq_records *records, struct squall_error *err)
 {
     SQ_CLEANUP_FREE char *all = folder_of_all(records_folder);

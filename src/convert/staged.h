@@ -27,6 +27,11 @@ int sq_staged_replace(const struct sq_staging *s, const struct sq_record_unit *r
  * nor in its place, which no killed run leaves so; the unit then holds no longer, and its line says so. NULL: it is done. The caller's.
  */
 int sq_staged_go_on(const struct sq_staging *s, struct sq_record_unit *record, char **ret_why, struct squall_error *err) SQUALL_CHECK;
+/*
+ * The same of all units of the records, by whoever needs their state alone: those whose chunks were lost have their damage in the records. A journal is made
+ * where there is anything to do, and closed: s->journal is none; command: of its head. records->last_epoch becomes its own.
+ */
+int sq_staged_go_on_all(const struct sq_staging *s, const char *command, struct sq_records *records, struct squall_error *err) SQUALL_CHECK;
 /* Remove what is staged of the part's units of which no line speaks. */
 int sq_staged_sweep(const char *records_folder, struct sq_part part, const struct sq_records *records,
                     struct squall_error *err) SQUALL_CHECK;

@@ -6,7 +6,6 @@
 #include "store/zarr_writer.h"
 #include "sys/file.h"
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { COUNT_BYTES = 4 };
@@ -84,7 +83,6 @@ static int zeros(struct sq_store store, const char *array, uint64_t number, size
     return bytes ? write_chunk(store, array, number, bytes, size, err) : sq_error_memory(err, size);
 }
 
-/* names: of what is there. */
 static int prepare_array(struct sq_store store, bool counts, uint64_t chunk, uint64_t chunk_count, struct squall_error *err)
 {
     const char *array = counts ? SQ_FLAG_COUNT : SQ_FLAG_EXISTS;
@@ -97,9 +95,8 @@ static int prepare_array(struct sq_store store, bool counts, uint64_t chunk, uin
         return sq_error_memory(err, chunk_count);
     SQ_TRY(sq_folder_list(folder, &names, &name_count, err));
     for (size_t i = 0; i < name_count; i++) {
-        char *end;
-        const unsigned long long number = strtoull(names[i], &end, 10);
-        if (names[i][0] >= '0' && names[i][0] <= '9' && !*end && number < chunk_count)
+        uint64_t number;
+        if (sq_store_is_index(names[i], &number) && number < chunk_count)
             is_there[number] = true;
     }
     sq_names_free(names, name_count);

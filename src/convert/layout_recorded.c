@@ -9,8 +9,8 @@ static int add_array(void *user, const char *name, const struct sq_json *v, stru
 {
     struct sq_layout *layout = user;
     struct sq_layout_array *a = &layout->arrays[layout->array_count++];
-    const struct sq_json *shape = sq_json_get(v, "shape"), *shards = sq_json_get(v, "shards"),
-                         *chunks = shards ? shards : sq_json_get(v, "chunks"), *made = sq_json_get(v, "made"); /* of the files */
+    const struct sq_json *shape = sq_json_get(v, "shape"), *made = sq_json_get(v, "made"), *shards = sq_json_get(v, "shards"),
+                         *chunks = shards ? shards : sq_json_get(v, "chunks"); /* of the files */
     size_t rank = sq_json_count(chunks);
     bool good = rank >= 1 && rank <= SQ_LAYOUT_RANK_MAX && sq_json_count(shape) == rank - 1;
     a->name = name;

@@ -6,25 +6,12 @@
 #include "io/atomic_file.h"
 #include "store/zarr_writer.h"
 #include "sys/file.h"
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- chunks ---------------------------------------------------------------------------------------------------------------------- */
 
 static int link_entry(const char *from, const char *to, struct squall_error *err);
-
-/* The number that a name is; false: it is none. */
-static bool is_index(const char *name, uint64_t *ret)
-{
-    char again[sizeof "18446744073709551615"];
-    errno = 0;
-    *ret = strtoull(name, NULL, 10);
-    snprintf(again, sizeof again, "%" PRIu64, *ret);
-    return !errno && !strcmp(name, again);
-}
 
 /* All in the folder; or what is an index there, as it moves, and nothing else. */
 static int link_folder(const char *from, const char *to, const struct sq_move *move, struct squall_error *err)
@@ -36,7 +23,7 @@ static int link_folder(const char *from, const char *to, const struct sq_move *m
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         uint64_t index;
-        const bool moves = move && is_index(names[i], &index);
+        const bool moves = move && sq_store_is_index(names[i], &index);
         if (sq_atomic_is_temporary(names[i]) || (move && !moves))
             continue;
         SQ_CLEANUP_FREE char *source = sq_path_join(from, names[i]);

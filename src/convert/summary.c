@@ -135,6 +135,12 @@ uint32_t sq_usual_now(const struct sq_usual *usual)
     return usual->fields[span];
 }
 
+const char *sq_within_store(const char *store, const char *message)
+{
+    const size_t length = strlen(store);
+    return !strncmp(message, store, length) && message[length] == '/' ? message + length + 1 : message;
+}
+
 /* Names in a report come from files: only its own line ends are left of control characters. */
 char *sq_text_for_caller(const struct sq_text *text)
 {

@@ -39,6 +39,9 @@ uint32_t sq_usual_now(const struct sq_usual *usual);
 int sq_completeness_json(const struct sq_records *records, uint64_t init_chunk, const struct sq_usual *usual, const struct sq_json *layout,
                          struct sq_json **ret, struct squall_error *err) SQUALL_CHECK;
 
+/* A message without the store's path, which it may begin with: a store may have another one tomorrow. */
+const char *sq_within_store(const char *store, const char *message);
+
 /* The text as malloc'ed memory for a caller of the library; NULL: out of memory. */
 char *sq_text_for_caller(const struct sq_text *text);
 /* A JSON document and a newline, the same way. */

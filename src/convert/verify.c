@@ -138,11 +138,9 @@ static int note_damage(struct recorded *r, const struct expected *e, const char 
 {
     struct sq_verify *v = r->v;
     struct sq_damage *d = &r->damage[e->which];
-    const size_t store = strlen(v->store);
-    const bool within = !strncmp(line, v->store, store) && line[store] == '/';
     sq_mutex_lock(&v->lock);
     const bool first = !d->array || strcmp(e->array->name, d->array) < 0 || (!strcmp(e->array->name, d->array) && e->chunk < d->chunk);
-    char *what = first ? sq_strdup(within ? line + store + 1 : line) : NULL; /* the first, whichever thread finds it when */
+    char *what = first ? sq_strdup(sq_within_store(v->store, line)) : NULL; /* the first, whichever thread finds it when */
     if (what) {
         sq_free(d->what);
         *d = (struct sq_damage){e->array->name, e->chunk, e->record, what};
@@ -245,9 +243,8 @@ static int check_flags(struct recorded *r, const struct sq_store_state *state, s
         return sq_error_memory(err, strlen(v->store));
     int status = sq_folder_list_if_there(folder, &names, &name_count, err); /* where it is not, no run is stored yet */
     for (size_t i = 0; i < name_count && !status; i++) {
-        char *end;
-        unsigned long long number = strtoull(names[i], &end, 10);
-        if (names[i][0] >= '0' && names[i][0] <= '9' && !*end && number < (state->init_count + chunk - 1) / chunk)
+        uint64_t number;
+        if (sq_store_is_index(names[i], &number) && number < (state->init_count + chunk - 1) / chunk)
             status = check_chunk_of_flags(r, state, number * chunk, flags, err);
     }
     sq_names_free(names, name_count);

@@ -269,11 +269,9 @@ int sq_run_note_damage(const struct sq_run *run, size_t which, const char *what,
 {
     const struct squall_convert_plan *plan = run->plan;
     const struct sq_planned_unit *planned = &plan->units[which];
-    const size_t store = strlen(plan->target);
-    const bool is_within = !strncmp(what, plan->target, store) && what[store] == '/';
     SQ_TRY(sq_flags_clear(sq_plan_store(plan), plan->layout.flag_chunk, planned->unit * plan->layout.init_chunk,
                           (size_t)plan->layout.init_chunk, err));
-    return sq_journal_add_invalid(run->journal, planned->unit, is_within ? what + store + 1 : what, err);
+    return sq_journal_add_invalid(run->journal, planned->unit, sq_within_store(plan->target, what), err);
 }
 
 int sq_run_leave_damaged(struct sq_run *run, size_t which, const char *what, struct squall_error *err)

@@ -12,7 +12,10 @@
 #include "format/zarr/metadata.h"
 #include "store/store.h"
 #include "sys/file.h"
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const DOCUMENTS[] = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"};
@@ -347,6 +350,15 @@ char *sq_store_chunk_path(struct sq_store store, const char *array, unsigned ran
     if (rank == 0 && store.zarr_format == 2)
         sq_text_add(&path, "/0");
     return sq_text_release(&path);
+}
+
+bool sq_store_is_index(const char *name, uint64_t *ret)
+{
+    char again[sizeof "18446744073709551615"];
+    errno = 0;
+    *ret = strtoull(name, NULL, 10);
+    snprintf(again, sizeof again, "%" PRIu64, *ret);
+    return !errno && !strcmp(name, again);
 }
 
 int sq_store_write_chunk(struct sq_store store, const char *array, unsigned rank, const uint64_t *chunk, const void *bytes,

@@ -55,6 +55,9 @@ char *sq_store_chunk_path(struct sq_store store, const char *array, unsigned ran
 /* Where the first dimension of chunks' numbers is: "STORE/NAME/c", "STORE/NAME". sq_free; NULL: out of memory. */
 char *sq_store_chunk_folder(struct sq_store store, const char *array);
 
+/* Is a name in that folder the number of chunks along the first dimension, as paths have it? */
+bool sq_store_is_index(const char *name, uint64_t *ret);
+
 /* Make the chunk's folders (durably) and publish encoded bytes. */
 int sq_store_write_chunk(struct sq_store store, const char *array, unsigned rank, const uint64_t *chunk, const void *bytes,
                          size_t size_bytes, struct squall_error *err) SQUALL_CHECK;

@@ -386,6 +386,13 @@ static int words_v2(const struct array_making *m, struct sq_json *filters, struc
     return sq_codecs_v2(codecs, filters, ret_compressor, err);
 }
 
+int sq_filter_v2(struct sq_json *filters, const char *id)
+{
+    struct sq_json *codec = sq_json_new_object();
+    int failed = sq_json_set_string(codec, "id", id);
+    return failed | sq_json_append(filters, codec);
+}
+
 static int filters_v2(const struct array_making *m, const char *object_filter, struct sq_json **ret, struct squall_error *err)
 {
     SQ_CLEANUP_JSON struct sq_json *given = NULL;
@@ -393,11 +400,8 @@ static int filters_v2(const struct array_making *m, const char *object_filter, s
     if (m->spec->filters)
         SQ_TRY(parse_json(m->spec->filters, "filters", &given, err));
     int failed = !filters;
-    if (object_filter && sq_json_count(given) == 0) {
-        struct sq_json *codec = sq_json_new_object();
-        failed |= sq_json_set_string(codec, "id", object_filter);
-        failed |= sq_json_append(filters, codec);
-    }
+    if (object_filter && sq_json_count(given) == 0)
+        failed |= sq_filter_v2(filters, object_filter);
     for (size_t i = 0; i < sq_json_count(given) && !failed; i++)
         failed = sq_json_append(filters, sq_json_copy(sq_json_at(given, i)));
     if (failed)

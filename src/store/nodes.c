@@ -137,10 +137,10 @@ static int set_entry(struct sq_json *table, const char *name, const char *docume
         sq_json_remove(table, key);
         return 0;
     }
-    return sq_json_set(table, key, sq_json_copy(value)) ? sq_error_memory(err, strlen(key)) : 0;
+    return sq_json_set(table, key, sq_json_share(value)) ? sq_error_memory(err, strlen(key)) : 0;
 }
 
-static int put_entries(struct sq_json *table, const char *name, const struct sq_node *node, struct squall_error *err)
+int sq_node_put(struct sq_json *table, const char *name, const struct sq_node *node, struct squall_error *err)
 {
     if (node->version == 2) {
         SQ_TRY(set_entry(table, name, node->is_array ? ".zarray" : ".zgroup", node->document, err));
@@ -148,6 +148,8 @@ static int put_entries(struct sq_json *table, const char *name, const struct sq_
     }
     if (!name[0]) /* the group's own document is the one that holds the table */
         return 0;
+    if (!sq_json_get(node->document, "consolidated_metadata"))
+        return set_entry(table, name, "", node->document, err);
     SQ_CLEANUP_JSON struct sq_json *document = sq_json_copy(node->document);
     if (!document)
         return sq_error_memory(err, 1);
@@ -230,7 +232,7 @@ static int change_tables(const char *group, const char *name, const struct news 
     SQ_TRY(tables_read(group, &t, err));
     if (!news->gone)
         SQ_TRY(sq_node_read(news->folder, &node, err));
-    change_table *change = node.version ? put_entries : remove_entries;
+    change_table *change = node.version ? sq_node_put : remove_entries;
     if (t.v3) {
         SQ_TRY(change(t.v3, name, &node, err));
         SQ_TRY(write_document(group, "zarr.json", t.group.document, news->durability, err));
@@ -316,7 +318,7 @@ static int collect_implicit(struct sq_json *table, const char *folder, const cha
     if (sq_json_count(table) == before)
         return 0;
     SQ_TRY(sq_node_empty_group(version, &group, err));
-    return put_entries(table, name, &group, err);
+    return sq_node_put(table, name, &group, err);
 }
 
 static int collect_node(struct sq_json *table, const char *folder, const char *name, int version, unsigned depth, struct squall_error *err)
@@ -332,7 +334,7 @@ static int collect_node(struct sq_json *table, const char *folder, const char *n
     if (node.version != version)
         return sq_error(err, SQUALL_EREFUSED, "%s is Zarr v%d below a group of v%d, whose consolidated metadata cannot hold it", folder,
                         node.version, version);
-    SQ_TRY(put_entries(table, name, &node, err));
+    SQ_TRY(sq_node_put(table, name, &node, err));
     return node.is_array ? 0 : collect_group(table, folder, name, version, depth, err);
 }
 
@@ -384,7 +386,7 @@ static int consolidate(const char *folder, enum sq_durability durability, struct
     SQ_TRY(sq_node_read(folder, &group, err));
     if (!group.version || group.is_array)
         return sq_error(err, group.version ? SQUALL_EINVAL : SQUALL_ENOTFOUND, "%s is no Zarr group", folder);
-    SQ_TRY(put_entries(table, "", &group, err));
+    SQ_TRY(sq_node_put(table, "", &group, err));
     SQ_TRY(collect_group(table, folder, "", group.version, 0, err));
     return put_table(folder, &group, table, durability, err);
 }

@@ -37,6 +37,8 @@ int sq_node_write(const char *folder, const struct sq_node *node, const struct s
 typedef int sq_node_change(struct sq_node *node, const void *user, struct squall_error *err);
 int sq_node_update(const char *folder, sq_node_change *change, const void *user, const struct squall_store_options *options,
                    struct squall_error *err) SQUALL_CHECK;
+/* Its documents into a table of consolidated metadata, under its name below the group, as shared values; of the group itself "". */
+int sq_node_put(struct sq_json *table, const char *name, const struct sq_node *node, struct squall_error *err) SQUALL_CHECK;
 /* Consolidated metadata of a group, from all nodes below it as they are. */
 int sq_node_consolidate(const char *folder, const struct squall_store_options *options, struct squall_error *err) SQUALL_CHECK;
 /* {"zarr_format": version, …} of a group without attributes. *ret: sq_node_done. */
@@ -71,6 +73,7 @@ int sq_array_document_v2(const struct sq_array_parts_v2 *parts, struct sq_json *
 /* v3's codecs in numcodecs' words: the last is the compressor (*ret_compressor: the caller's; none: untouched), the others are appended to filters. */
 int sq_codecs_v2(const struct sq_json *codecs, struct sq_json *filters, struct sq_json **ret_compressor,
                  struct squall_error *err) SQUALL_CHECK;
+int sq_filter_v2(struct sq_json *filters, const char *id); /* one without settings is appended; 0, or out of memory */
 int sq_set_dims_v2(struct sq_json *attributes, unsigned rank, const char *const *dims); /* as xarray finds them; 0, or out of memory */
 /* {"name": name, "configuration": {key: value}}, as v3 writes every extension. Takes the value; NULL: out of memory. */
 struct sq_json *sq_extension_json(const char *name, const char *key, struct sq_json *value);

@@ -92,13 +92,6 @@ bool sq_store_tells_fill(const struct sq_store_array *a, int zarr_format)
     return zarr_format == 3 || is_nan || sq_json_get(a->attributes, "_FillValue");
 }
 
-static int copy_attribute(void *user, const char *key, const struct sq_json *value, struct squall_error *err)
-{
-    if (!strcmp(key, "_FillValue"))
-        return 0;
-    return sq_json_set(user, key, sq_json_copy(value)) ? sq_error_memory(err, strlen(key)) : 0;
-}
-
 static int node_v2(const struct sq_store_array *a, struct sq_node *node, struct squall_error *err)
 {
     const bool is_text = a->type == SQUALL_STRING;
@@ -108,13 +101,11 @@ static int node_v2(const struct sq_store_array *a, struct sq_node *node, struct 
     SQ_CLEANUP_JSON struct sq_json *fill = !sq_store_tells_fill(a, 2) ? sq_json_new_null()
                                            : a->fill_value            ? sq_json_copy(a->fill_value)
                                                                       : default_fill(a->type);
-    struct sq_json *texts = is_text ? sq_json_new_object() : NULL;
-    node->attributes = sq_json_new_object();
-    if (a->attributes && node->attributes)
-        SQ_TRY(sq_json_each(a->attributes, copy_attribute, node->attributes, err));
-    if ((is_text && (sq_json_set_string(texts, "id", "vlen-utf8") || sq_json_append(filters, texts))) || !type || !codecs || !filters ||
-        !fill || !node->attributes || sq_set_dims_v2(node->attributes, a->rank, a->dims))
+    node->attributes = a->attributes ? sq_json_copy(a->attributes) : sq_json_new_object();
+    if ((is_text && sq_filter_v2(filters, "vlen-utf8")) || !type || !codecs || !filters || !fill || !node->attributes ||
+        sq_set_dims_v2(node->attributes, a->rank, a->dims))
         return sq_error_memory(err, sizeof(void *));
+    sq_json_remove(node->attributes, "_FillValue");
     SQ_TRY(sq_codecs_v2(codecs, filters, &compressor, err));
     const struct sq_array_parts_v2 parts = {
         .rank = a->rank,
@@ -141,48 +132,33 @@ int sq_store_array_node(const struct sq_store_array *a, int zarr_format, struct 
     return status;
 }
 
-/* The root group. Every array's document goes into `consolidated`, by reference. */
-static int root_v3(const struct sq_json *attributes, const struct sq_store_array *arrays, const struct sq_node *nodes, size_t count,
-                   struct sq_json **ret, struct squall_error *err)
+/* A table of consolidated metadata, by reference. group: of version 2, whose documents are in it, too; NULL: none. *ret: the caller's. */
+static int consolidate(const struct sq_node *group, const struct sq_store_array *arrays, const struct sq_node *nodes, size_t count,
+                       struct sq_json **ret, struct squall_error *err)
 {
-    struct sq_json *root = sq_json_new_object(), *consolidated = sq_json_new_object(), *metadata = sq_json_new_object();
-    int failed = 0;
+    SQ_CLEANUP_JSON struct sq_json *table = sq_json_new_object();
+    if (!table)
+        return sq_error_memory(err, sizeof(void *));
+    if (group)
+        SQ_TRY(sq_node_put(table, "", group, err));
     for (size_t i = 0; i < count; i++)
-        failed |= sq_json_set(metadata, arrays[i].name, sq_json_share(nodes[i].document));
-    failed |= sq_json_set_string(consolidated, "kind", "inline");
+        SQ_TRY(sq_node_put(table, arrays[i].name, &nodes[i], err));
+    *ret = table;
+    table = NULL;
+    return 0;
+}
+
+/* The root group. */
+static int root_v3(const struct sq_json *attributes, const struct sq_json *metadata, struct sq_json **ret, struct squall_error *err)
+{
+    struct sq_json *root = sq_json_new_object(), *consolidated = sq_json_new_object();
+    int failed = sq_json_set_string(consolidated, "kind", "inline");
     failed |= sq_json_set(consolidated, "must_understand", sq_json_new_bool(false));
-    failed |= sq_json_set(consolidated, "metadata", metadata);
+    failed |= sq_json_set(consolidated, "metadata", sq_json_share(metadata));
     failed |= sq_json_set_int(root, "zarr_format", 3);
     failed |= sq_json_set_string(root, "node_type", "group");
     failed |= sq_json_set(root, "attributes", attributes ? sq_json_copy(attributes) : sq_json_new_object());
     failed |= sq_json_set(root, "consolidated_metadata", consolidated);
-    if (failed) {
-        sq_json_free(root);
-        return sq_error_memory(err, sizeof(void *));
-    }
-    *ret = root;
-    return 0;
-}
-
-static int set_key(struct sq_json *metadata, const char *array, const char *document, const struct sq_json *value)
-{
-    SQ_CLEANUP_FREE char *key = sq_path_join(array, document);
-    return key ? sq_json_set(metadata, key, sq_json_share(value)) : SQUALL_ENOMEM;
-}
-
-/* All documents, those of the group too. */
-static int root_v2(const struct sq_json *group, const struct sq_json *attributes, const struct sq_store_array *arrays,
-                   const struct sq_node *nodes, size_t count, struct sq_json **ret, struct squall_error *err)
-{
-    struct sq_json *root = sq_json_new_object(), *metadata = sq_json_new_object();
-    int failed = sq_json_set(metadata, ".zgroup", sq_json_share(group));
-    failed |= sq_json_set(metadata, ".zattrs", sq_json_share(attributes));
-    for (size_t i = 0; i < count; i++) {
-        failed |= set_key(metadata, arrays[i].name, ".zarray", nodes[i].document);
-        failed |= set_key(metadata, arrays[i].name, ".zattrs", nodes[i].attributes);
-    }
-    failed |= sq_json_set_int(root, "zarr_consolidated_format", 1);
-    failed |= sq_json_set(root, "metadata", metadata);
     if (failed) {
         sq_json_free(root);
         return sq_error_memory(err, sizeof(void *));
@@ -278,30 +254,33 @@ static int add_array_documents(struct documents *list, const char *store, const 
     return add_document(list, sq_path_join(store, a->name), ".zarray", node->document, err);
 }
 
-static int add_root_v2(struct documents *list, const char *store, const struct sq_json *attributes, const struct sq_store_array *arrays,
+static int add_root_v3(struct documents *list, const char *store, const struct sq_json *attributes, const struct sq_store_array *arrays,
                        const struct sq_node *nodes, size_t count, struct squall_error *err)
 {
     struct sq_json *made = NULL;
-    SQ_CLEANUP_JSON struct sq_json *group = sq_json_new_object();
-    SQ_CLEANUP_JSON struct sq_json *own = attributes ? sq_json_copy(attributes) : sq_json_new_object();
-    if (!own || sq_json_set_int(group, "zarr_format", 2))
-        return sq_error_memory(err, sizeof(void *));
-    SQ_TRY(root_v2(group, own, arrays, nodes, count, &made, err));
+    SQ_TRY(consolidate(NULL, arrays, nodes, count, &made, err));
+    SQ_CLEANUP_JSON struct sq_json *metadata = made;
+    SQ_TRY(root_v3(attributes, metadata, &made, err));
     SQ_CLEANUP_JSON struct sq_json *root = made;
-    SQ_TRY(add_document(list, sq_strdup(store), ".zattrs", own, err));
-    SQ_TRY(add_document(list, sq_strdup(store), ".zgroup", group, err));
-    return add_document(list, sq_strdup(store), sq_store_root_document(2), root, err);
+    return add_document(list, sq_strdup(store), sq_store_root_document(3), root, err);
 }
 
-static int add_root(struct documents *list, struct sq_store store, const struct sq_json *attributes, const struct sq_store_array *arrays,
-                    const struct sq_node *nodes, size_t count, struct squall_error *err)
+static int add_root_v2(struct documents *list, const char *store, const struct sq_json *attributes, const struct sq_store_array *arrays,
+                       const struct sq_node *nodes, size_t count, struct squall_error *err)
 {
-    struct sq_json *made = NULL;
-    if (store.zarr_format == 2)
-        return add_root_v2(list, store.folder, attributes, arrays, nodes, count, err);
-    SQ_TRY(root_v3(attributes, arrays, nodes, count, &made, err));
-    SQ_CLEANUP_JSON struct sq_json *root = made;
-    return add_document(list, sq_strdup(store.folder), sq_store_root_document(3), root, err);
+    struct sq_json *metadata = NULL;
+    SQ_CLEANUP_JSON struct sq_json *root = sq_json_new_object();
+    SQ_CLEANUP_NODE struct sq_node group = {.version = 2, .document = sq_json_new_object()};
+    group.attributes = attributes ? sq_json_copy(attributes) : sq_json_new_object();
+    if (!group.attributes || sq_json_set_int(group.document, "zarr_format", 2))
+        return sq_error_memory(err, sizeof(void *));
+    SQ_TRY(consolidate(&group, arrays, nodes, count, &metadata, err));
+    const int first = sq_json_set_int(root, "zarr_consolidated_format", 1), second = sq_json_set(root, "metadata", metadata);
+    if (first || second)
+        return sq_error_memory(err, sizeof(void *));
+    SQ_TRY(add_document(list, sq_strdup(store), ".zattrs", group.attributes, err));
+    SQ_TRY(add_document(list, sq_strdup(store), ".zgroup", group.document, err));
+    return add_document(list, sq_strdup(store), sq_store_root_document(2), root, err);
 }
 
 int sq_store_publish_metadata(struct sq_store store, const struct sq_json *attributes, const struct sq_store_array *arrays,
@@ -319,7 +298,7 @@ int sq_store_publish_metadata(struct sq_store store, const struct sq_json *attri
     if (!status)
         status = check_names_differ(arrays, array_count, err);
     if (!status)
-        status = add_root(&list, store, attributes, arrays, nodes, array_count, err);
+        status = (store.zarr_format == 2 ? add_root_v2 : add_root_v3)(&list, store.folder, attributes, arrays, nodes, array_count, err);
     if (!status)
         status = publish_documents(store.folder, &list, err);
     for (size_t i = 0; i < list.count; i++)

@@ -5,7 +5,7 @@ What test_convert_faults.py asks of GRIB, where chunks of the append dimension a
 
 import pytest
 import small_files as small
-from test_convert_faults import Sweep, at_faults, every
+from test_convert_faults import Sweep, at_faults, at_shortages, every
 
 # three times a chunk and four a file: units cross files, and the last unit is not full
 OPTIONS = ["--chunks", "time=3,lat=4", "--threads", "2", "--select", "name=t|series"]
@@ -14,9 +14,6 @@ OPTIONS = ["--chunks", "time=3,lat=4", "--threads", "2", "--select", "name=t|ser
 @pytest.fixture(params=["new", "more files", "overwrite"])
 def sweep(request, squall, support, tmp_path):
     source, before, store = tmp_path / "in", tmp_path / "before.zarr", tmp_path / "s" / "out.zarr"
-    if not (support / "fail_io.so").exists():
-        pytest.skip("tests/support/fail_io.so is not built")
-    store.parent.mkdir()
     paths = small.make(source, 2)
     pattern = source / "*.nc"
     if request.param == "new":
@@ -44,9 +41,7 @@ sparsely = pytest.mark.parametrize("stride", [89, pytest.param(3, marks=pytest.m
 
 
 @sparsely
-@pytest.mark.parametrize(
-    "fault, words", [("EMFILE", "Too many open files"), ("ENFILE", "Too many open files"), ("ENOMEM", "Cannot allocate memory")]
-)
+@at_shortages
 def test_out_of_descriptors_or_memory_at_every_call(sweep, stride, fault, words):
     sweep.fail_every_call(stride, fault, words)
 
@@ -54,10 +49,7 @@ def test_out_of_descriptors_or_memory_at_every_call(sweep, stride, fault, words)
 @pytest.fixture(params=["netcdf4", "netcdf3", "zarr"])
 def reading(request, squall, support, tmp_path):
     """Of each format a new store: what is read differs."""
-    if not (support / "fail_io.so").exists():
-        pytest.skip("tests/support/fail_io.so is not built")
     source, store = tmp_path / "in", tmp_path / "s" / "out.zarr"
-    store.parent.mkdir()
     paths = small.make(source, 2, format="NETCDF3_CLASSIC" if request.param == "netcdf3" else "NETCDF4")
     if request.param != "zarr":
         return Sweep(support, None, source / "*.nc", store, OPTIONS)

@@ -24,7 +24,10 @@ class Sweep:
 
     def __init__(self, support, before, source, store, options):
         self.squall, self.preload = support.parents[1] / "squall", support / "fail_io.so"
+        if not self.preload.exists():
+            pytest.skip("tests/support/fail_io.so is not built")
         self.before, self.store, self.command = before, store, ["convert", source, store, *options]
+        store.parent.mkdir(exist_ok=True)
         self.reset()
         self.calls = self.count()
         self.after = files(store)
@@ -167,9 +170,6 @@ def levels(n, values):
 @pytest.fixture(params=["new", "late file", "overwrite", "part", "last part", "prepend", "grow", "longer"])
 def sweep(request, squall, support, tmp_path):
     source, before, store = tmp_path / "in", tmp_path / "before.zarr", tmp_path / "s" / "out.zarr"
-    if not (support / "fail_io.so").exists():
-        pytest.skip("tests/support/fail_io.so is not built")
-    store.parent.mkdir()
     for n in range(3):
         archive.write(archive.path_of(source, n, "a"), archive.run(n, ("t",), range(1)))
     if request.param == "new":
@@ -234,7 +234,6 @@ def killed_while_replacing(part):
 @pytest.fixture
 def finishing(squall, support, tmp_path):
     source, before, store = tmp_path / "in", tmp_path / "before.zarr", tmp_path / "s" / "out.zarr"
-    store.parent.mkdir()
     for n in range(3):
         archive.write(archive.path_of(source, n, "a"), archive.run(n, ("t",), range(1)))
     squall("convert", source, before, *CHUNKS)
@@ -262,12 +261,13 @@ def test_power_lost_behind_every_call(sweep, stride):
 
 
 sparsely = pytest.mark.parametrize("stride", [43, pytest.param(3, marks=pytest.mark.long)])
+at_shortages = pytest.mark.parametrize(
+    "fault, words", [("EMFILE", "Too many open files"), ("ENFILE", "Too many open files"), ("ENOMEM", "Cannot allocate memory")]
+)
 
 
 @sparsely
-@pytest.mark.parametrize(
-    "fault, words", [("EMFILE", "Too many open files"), ("ENFILE", "Too many open files"), ("ENOMEM", "Cannot allocate memory")]
-)
+@at_shortages
 def test_out_of_descriptors_or_memory_at_every_call(sweep, stride, fault, words):
     sweep.fail_every_call(stride, fault, words)
 
